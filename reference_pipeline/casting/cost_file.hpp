@@ -11,8 +11,6 @@
 #include <string>
 #include <vector>
 
-#include <casting/layer_order.hpp>
-
 namespace precast::casting {
 
 /// One layer in one format. A number that was not measured is empty; a measured one that is not finite is
@@ -87,8 +85,8 @@ struct CostFile {
   /// Names of the measurement's layers that this file does not have, since it is a part of a sweep or was
   /// interrupted.
   std::vector<std::string> missing = {};
-  /// Names of all layers of the model, in the order in which they run; merge_costs sorts by it. Empty in
-  /// older files, which do not have it.
+  /// Names of all layers of the model, in the order in which they run; merge_costs sorts by it. Empty in a
+  /// file that was written by hand.
   std::vector<std::string> order = {};
 
   /// Whether any layer has an estimate.

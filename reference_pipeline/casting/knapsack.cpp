@@ -240,15 +240,6 @@ double least_weight(const Groups& groups) {
   return weight;
 }
 
-double relaxed_value(const Groups& groups, double limit) {
-  const Fronts fronts = fronts_of(groups);
-  std::vector<std::size_t> all(groups.size());
-  std::iota(all.begin(), all.end(), std::size_t{0});
-  const Relaxation whole(fronts, all);
-  if (whole.least_weight() > limit) return infinity;
-  return whole.bound(limit, whole.whole_steps(limit));
-}
-
 std::optional<KnapsackChoice> solve_knapsack(const Groups& groups, double limit, const SearchLimits& limits) {
   if (least_weight(groups) > limit) return std::nullopt;
   return Search(groups, limit, limits).run();

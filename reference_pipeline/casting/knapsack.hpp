@@ -50,8 +50,4 @@ std::optional<KnapsackChoice> greedy_choice(const Groups& groups, double limit);
 /// even the alternatives of the least values are above it.
 std::optional<KnapsackChoice> greedy_within_value(const Groups& groups, double most_value);
 
-/// The value of the best mixture of alternatives (the linear relaxation): no choice within the limit has a
-/// smaller one. Infinity where even the lightest weigh more.
-double relaxed_value(const Groups& groups, double limit);
-
 }  // namespace precast::casting

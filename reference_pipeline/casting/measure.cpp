@@ -288,14 +288,6 @@ std::string patched_type(const families::Blocks& blocks, const nn::ParameterSour
   return (most == values.end() ? std::string() : std::string(most->first)) + '*';
 }
 
-std::vector<std::int64_t> layers_of(std::span<const std::int64_t> layers, const Shard& shard) {
-  std::vector<std::int64_t> own;
-  for (auto i = static_cast<std::size_t>(shard.index); i < layers.size();
-       i += static_cast<std::size_t>(shard.count))
-    own.push_back(layers[i]);
-  return own;
-}
-
 CostFile measure_cost(std::span<families::Blocks* const> jobs,
                       std::span<const families::RecordedState> samples, const CostSettings& settings,
                       CostFile so_far, const CostProgress& progress, const LayerDone& layer_done) {

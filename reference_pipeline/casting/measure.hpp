@@ -20,11 +20,6 @@ enum class Granularity : bool {
   matrix  ///< one of them
 };
 
-/// One part of several that share the work: the layers `index`, `index` + `count`, ….
-struct Shard {
-  std::int64_t index = 0, count = 1;
-};
-
 struct CostSettings {
   std::vector<std::string> types;  ///< names of formats
   /// The weights of the column `patched_type`: matrices, and biases in the dtype that they have there.
@@ -33,7 +28,7 @@ struct CostSettings {
   bool biases = false;  ///< biases are cast too
   Granularity granularity = Granularity::layer;
   std::vector<std::int64_t> layers;  ///< blocks to measure, in rising order
-  std::vector<std::int64_t> whole;   ///< blocks that `layers` is a shard of; the others are only named
+  std::vector<std::int64_t> whole;   ///< blocks that `layers` is a part of; the others are only named
   ColumnImportance importance;       ///< where set, gives estimates, also to what `so_far` has measured
   bool only_estimates = false;       ///< no block is run
 };
@@ -49,9 +44,6 @@ using CostProgress = std::function<void(std::int64_t done, std::int64_t total)>;
 /// Called with all numbers so far whenever a layer of the cost file is done: a block, or a matrix of one.
 /// May throw to stop.
 using LayerDone = std::function<void(const CostFile&)>;
-
-/// The layers of a shard of `layers`, strided, since later layers have fewer blocks left to run.
-std::vector<std::int64_t> layers_of(std::span<const std::int64_t> layers, const Shard& shard);
 
 /// Measures every layer and format that `so_far` does not have yet, and returns all of them. Only matrices
 /// are cast, and biases if the settings say so; norm scales and tensors outside of blocks never are. Each

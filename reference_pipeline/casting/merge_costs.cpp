@@ -1,8 +1,6 @@
 #include <algorithm>
 #include <array>
-#include <functional>
 #include <map>
-#include <set>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -18,48 +16,6 @@
 namespace precast::casting {
 
 namespace {
-
-/// The part of a name before its first number.
-std::string group_of(const std::string& name) { return name.substr(0, name.find_first_of("0123456789")); }
-
-/// The block that a layer or a matrix is in: its name up to the end of its first number.
-std::string_view block_of(std::string_view name) {
-  constexpr std::string_view digits = "0123456789";
-  return name.substr(0, name.find_first_not_of(digits, std::min(name.find_first_of(digits), name.size())));
-}
-
-/// Groups in the order of the model, as far as files without an order show it: a group that directly
-/// precedes another among the layers of a file, or among its missing layers, comes before it. Other groups
-/// come in the order of the files.
-std::vector<std::string> groups_in(std::span<const NamedCosts> files) {
-  std::vector<std::string> groups;                           // as they are met
-  std::set<std::pair<std::string, std::string>> neighbours;  // the first before the second
-  const auto add = [&](const auto& layers, const auto& name_of) {
-    std::optional<std::string> before;
-    for (const auto& layer : layers) {
-      std::string group = group_of(std::invoke(name_of, layer));
-      if (std::ranges::find(groups, group) == groups.end()) groups.push_back(group);
-      if (before && *before != group) neighbours.emplace(*before, group);
-      before = std::move(group);
-    }
-  };
-  for (const NamedCosts& named : files) {
-    add(named.file.layers, &LayerCost::name);
-    add(named.file.missing, std::identity());
-  }
-  std::vector<std::string> sorted;
-  while (!groups.empty()) {
-    auto next = std::ranges::find_if(groups, [&](const std::string& group) {
-      return std::ranges::none_of(groups, [&](const std::string& other) {
-        return neighbours.contains({other, group});
-      });
-    });
-    if (next == groups.end()) next = groups.begin();  // two files contradict each other
-    sorted.push_back(*next);
-    groups.erase(next);
-  }
-  return sorted;
-}
 
 [[noreturn]] void differ(const NamedCosts& a, const NamedCosts& b, const std::string& what) {
   throw InputError(io::printable(a.name) + " and " + io::printable(b.name) + " differ in " + what +
@@ -127,23 +83,16 @@ CostFile merge_costs(std::span<const NamedCosts> files) {
       if (std::ranges::find(merged.layers, name, &LayerCost::name) == merged.layers.end() &&
           std::ranges::find(merged.missing, name) == merged.missing.end())
         merged.missing.push_back(name);
-  const std::vector<std::string> groups = groups_in(files);
-  std::map<std::string_view, std::size_t> places;  // in the model
   for (const NamedCosts& named : files)
     if (merged.order.empty()) merged.order = named.file.order;
+  std::map<std::string_view, std::size_t> places;  // in the model
   for (const std::string& name : merged.order) places.emplace(name, places.size());
-  const auto place_in_model = [&](const std::string& name) {
+  const auto place_of = [&](const std::string& name) {
     const auto found = places.find(name);
     return found == places.end() ? places.size() : found->second;
   };
-  const auto comes_before = [&](const std::string& a, const std::string& b) {
-    if (place_in_model(a) != place_in_model(b)) return place_in_model(a) < place_in_model(b);
-    const auto place = [&](const std::string& name) { return std::ranges::find(groups, group_of(name)); };
-    if (place(a) != place(b)) return place(a) < place(b);
-    return LayerOrder()(block_of(a), block_of(b));  // matrices of a block keep their order
-  };
-  std::ranges::stable_sort(merged.layers, comes_before, &LayerCost::name);
-  std::ranges::stable_sort(merged.missing, comes_before);
+  std::ranges::stable_sort(merged.layers, {}, [&](const LayerCost& layer) { return place_of(layer.name); });
+  std::ranges::stable_sort(merged.missing, {}, place_of);
   return merged;
 }
 

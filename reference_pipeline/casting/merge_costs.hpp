@@ -17,13 +17,11 @@ struct NamedCosts {
   CostFile file;
 };
 
-/// Merges all layers and formats of one or more files, in the order of the model, which each file has.
-/// Older files have no order: their layers whose names share the part before the first number
-/// ("transformer_blocks.") form a group, sorted by number, and groups come in the order of a file's layers
-/// and missing layers, else in the order of the files. A layer is missing where no file has it. One file
-/// may have numbers of a layer and format that another lacks. Throws InputError that names two files and
-/// what differs where their model, samples, settings or the importance of their estimates do, or where both
-/// have a number that is not the same.
+/// Merges all layers and formats of one or more files, in the order of the model, which files of precast
+/// cost have; layers that are not in it come last, in the order of the files. A layer is missing where no
+/// file has it. One file may have numbers of a layer and format that another lacks. Throws InputError that
+/// names two files and what differs where their model, samples, settings or the importance of their estimates
+/// do, or where both have a number that is not the same.
 CostFile merge_costs(std::span<const NamedCosts> files);
 
 /// The cost file that a measurement rewrites repeatedly, and that another run may write meanwhile: neither

@@ -71,7 +71,13 @@ std::chrono::milliseconds grace_period() {
   return std::max(least, std::chrono::milliseconds(left) * 2 / 5);  // leaves time for a checkpoint
 }
 
-Part part_of_sweep() {
+std::vector<std::int64_t> SweepPart::places(std::int64_t items) const {
+  std::vector<std::int64_t> own;
+  for (std::int64_t place = index; place < items; place += count) own.push_back(place);
+  return own;
+}
+
+SweepPart part_of_sweep() {
   const Launch launch = launched();
   const auto task = variable("SLURM_ARRAY_TASK_ID", 0);
   if (!task) {
@@ -80,7 +86,7 @@ Part part_of_sweep() {
           "this process is not part of a sweep, since neither SLURM_ARRAY_TASK_ID nor OMPI_COMM_WORLD_RANK "
           "is "
           "set: start it by sbatch --array or mpirun, or write the part as I/N");
-    return {launch.rank, launch.size};
+    return {launch.rank, launch.size, true};
   }
   const std::int64_t first = variable("SLURM_ARRAY_TASK_MIN", 0).value_or(*task),
                      count = variable("SLURM_ARRAY_TASK_COUNT", 1).value_or(1);
@@ -97,7 +103,7 @@ Part part_of_sweep() {
     throw InputError("task " + std::to_string(*task) +
                      " is alone in its Slurm array, and would be all of the sweep: write its part as I/N, or "
                      "let Slurm run it again by scontrol requeue");
-  return {place * launch.size + launch.rank, count * launch.size};
+  return {place * launch.size + launch.rank, count * launch.size, true};
 }
 
 }  // namespace precast::cluster

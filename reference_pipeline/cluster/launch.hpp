@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace precast::cluster {
 
@@ -27,13 +28,17 @@ bool is_one_of_several() noexcept;
 /// one second, or OMPI_MCA_odls_base_sigkill_timeout seconds; the rank reports why it ended before that.
 std::chrono::milliseconds grace_period();
 
-/// Part `index`, from 0, of the `count` parts of a sweep.
-struct Part {
+/// One of the `count` parts of a sweep: its items `index`, from 0, `index` + `count`, ….
+struct SweepPart {
   std::int64_t index = 0, count = 1;
+  bool from_environment = false;  ///< what started this process gave the part
+
+  /// Which of `items` are the part's. They are strided, since a model's later layers have fewer left to run.
+  std::vector<std::int64_t> places(std::int64_t items) const;
 };
 
 /// This process's part: one for each rank of each Slurm array task (SLURM_ARRAY_TASK_ID), or for each rank.
 /// Throws InputError for a process with neither, or where the array's task numbers are not evenly spaced.
-Part part_of_sweep();
+SweepPart part_of_sweep();
 
 }  // namespace precast::cluster

@@ -21,16 +21,12 @@ struct PackedMark {
   std::string_view end, what;
 };
 constexpr std::array packed_marks{
-    PackedMark{"scaled_fp8", "scaled fp8"},
     PackedMark{".scale_weight", "scaled fp8"},
     PackedMark{".weight_scale", "scaled weights"},
     PackedMark{".weight_scale_2", "nvfp4 weights"},
     PackedMark{".comfy_quant", "ComfyUI's quantised weights"},
     PackedMark{".absmax", "weights of bitsandbytes"},
     PackedMark{".SCB", "int8 weights of bitsandbytes"},
-    PackedMark{"._weight_qdata", "weights of torchao"},
-    PackedMark{".weight._data", "weights of quanto"},
-    PackedMark{".qweight", "packed integer weights"},
 };
 
 }  // namespace

@@ -75,15 +75,6 @@ Accounting account(const TransformerConfig& config) {
   return result;
 }
 
-ParameterRole role_of(std::string_view tensor_name) {
-  if (std::ranges::none_of(kinds_of_blocks,
-                           [&](const auto& kind) { return tensor_name.starts_with(kind.first); }))
-    return ParameterRole::entry_and_exit;
-  for (const std::string_view norm : {".norm_q.", ".norm_k.", ".norm_added_q.", ".norm_added_k."})
-    if (tensor_name.find(norm) != std::string_view::npos) return ParameterRole::norm_scale;
-  return tensor_name.ends_with(".bias") ? ParameterRole::block_bias : ParameterRole::block_weight;
-}
-
 std::optional<Shape> block_weight_shape(const TransformerConfig& config, std::string_view tensor_name) {
   constexpr std::string_view weight = ".weight";
   if (!tensor_name.ends_with(weight)) return std::nullopt;

@@ -38,10 +38,6 @@ struct Accounting {
 /// The accounting of a config, without weights.
 Accounting account(const TransformerConfig& config);
 
-/// Where a tensor of a transformer is counted.
-enum class ParameterRole : std::uint8_t { block_weight, block_bias, norm_scale, entry_and_exit };
-ParameterRole role_of(std::string_view tensor_name);
-
 /// The shape of a block's matrix by its diffusers name; nothing where the name is not of a block's matrix.
 std::optional<Shape> block_weight_shape(const TransformerConfig& config, std::string_view tensor_name);
 

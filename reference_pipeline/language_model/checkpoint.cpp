@@ -176,8 +176,6 @@ void Trainer::write_checkpoint(const std::filesystem::path& file, const std::str
   writer.commit();
 }
 
-void Trainer::read_checkpoint(const std::filesystem::path& path) { read_checkpoint(open_checkpoint(path)); }
-
 void Trainer::read_checkpoint(const io::SafetensorsFile& file) {
   const std::filesystem::path& path = file.path();
   require_checkpoint(file);

@@ -94,8 +94,6 @@ class Trainer {
   /// per step. Throws InputError if it is another model's or policy's, damaged, or differs between
   /// ranks.
   void read_checkpoint(const io::SafetensorsFile& file);
-  /// The same for the file of a path, opened by open_checkpoint().
-  void read_checkpoint(const std::filesystem::path& file);
   /// Writes config.json and model.safetensors for transformers: f32, or f16 if the optimiser's parameters
   /// are f16. Each file is written atomically.
   void write_model(const std::filesystem::path& folder) const;

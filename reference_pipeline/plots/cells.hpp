@@ -32,9 +32,8 @@ inline io::Json cell_json(const Cell& cell) {
   return is_whole(value) ? io::Json(static_cast<std::int64_t>(value)) : io::json_number(value);
 }
 
-/// A table as texts; its first row has the names of the columns.
-inline std::vector<std::vector<std::string>> text_rows(const Table& table) {
-  std::vector<std::vector<std::string>> rows{table.columns};
+inline TextRows text_rows(const Table& table) {
+  TextRows rows{table.columns};
   for (const auto& row : table.rows) {
     rows.emplace_back();
     for (const Cell& cell : row) rows.back().push_back(cell_text(cell));

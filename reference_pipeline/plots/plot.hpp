@@ -16,6 +16,9 @@ struct Table {
   std::vector<std::vector<Cell>> rows;
 };
 
+/// A table's cells as texts, row by row; the first row has the names of the columns.
+using TextRows = std::vector<std::vector<std::string>>;
+
 /// A line of a plot: as many x as y. NaN is a gap, infinity a cross at the edge.
 struct Line {
   std::string name;

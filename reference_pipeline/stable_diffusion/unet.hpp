@@ -1,10 +1,9 @@
-// UNet2DConditionModel's interface for the pipeline: its config, its prediction, and its construction for a
-// policy. Denoising loops are templates over the policy, and use UNetModel<P> of unet_model.hpp.
+// UNet2DConditionModel's interface for the pipeline: its config and its prediction. Denoising loops are
+// templates over the policy, and use UNetModel<P> of unet_model.hpp.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
-#include <memory>
 #include <optional>
 #include <span>
 #include <tuple>
@@ -12,10 +11,8 @@
 
 #include <families/blocks.hpp>
 
-#include <precast/backend.hpp>
 #include <precast/io/config.hpp>
 #include <precast/nn/parameter_source.hpp>
-#include <precast/policy/policy.hpp>
 #include <precast/tensor/tensor.hpp>
 
 namespace precast::stable_diffusion {
@@ -111,23 +108,5 @@ class UNet {
   /// Loads block `index` again from `source`.
   virtual void replace_block(std::int64_t index, const nn::ParameterSource& source) = 0;
 };
-
-inline namespace PRECAST_BACKEND {
-
-/// Loads a UNet under a policy. Instances are compiled in kernels/, one unit a policy.
-///
-/// A denoising loop holds a UNetModel<P> (unet_model.hpp) itself, and stays on the backend with it:
-///
-///   UNetModel<P> unet(config, nn::ParameterPath(source));
-///   const UNetInputs<P> inputs = unet.prepare(conditionings);  // once for all steps: {negative, prompt}, or
-///   one Tensor<f32> predicted = unet.predict(inputs, latents, time);
-///
-/// where `latents` is a View<const f32> [1 or n, h, w, in_channels], `time` a View<const f32> [1, 1] with
-/// the timestep, and `predicted` [n, h, w, out_channels], in the order of the conditionings. A prediction
-/// is fully recorded by backend::Replay.
-template <PolicyType P>
-std::unique_ptr<UNet> make_unet(const UNetConfig& config, const nn::ParameterSource& source);
-
-}  // namespace PRECAST_BACKEND
 
 }  // namespace precast::stable_diffusion

@@ -37,7 +37,14 @@ struct UNetInputs {
   Tensor<Activation> text_and_sizes;  ///< added to the time embedding; may be empty
 };
 
-/// diffusers' UNet2DConditionModel, for one or several pictures at a time.
+/// diffusers' UNet2DConditionModel, for one or several pictures at a time. A denoising loop stays on the
+/// backend with it:
+///
+///   UNetModel<P> unet(config, nn::ParameterPath(source));
+///   const UNetInputs<P> inputs = unet.prepare(conditionings);  // {negative, prompt}, or one: for all steps
+///   Tensor<f32> predicted = unet.predict(inputs, latents, time);
+///
+/// A prediction is fully recorded by backend::Replay.
 template <PolicyType P>
 class UNetModel final : public UNet {
  public:
@@ -68,7 +75,8 @@ class UNetModel final : public UNet {
   }
 
   /// latents [1 or n, h, w, in_channels], time [1, 1] -> [n, h, w, out_channels], for the n conditionings
-  /// of `inputs`. Copies nothing from the host. Throws ShapeError if the latents do not match.
+  /// of `inputs`, in their order. Copies nothing from the host. Throws ShapeError if the latents do not
+  /// match.
   Tensor<f32> predict(const UNetInputs<P>& inputs, View<const f32> latents, View<const f32> time) const {
     check(latents.shape(), inputs.pictures);
     const watch::Scope model("unet");
@@ -247,11 +255,6 @@ class UNetModel final : public UNet {
   nn::GroupNorm<P> norm_out_;
   nn::Conv2d<P> out_;
 };
-
-template <PolicyType P>
-std::unique_ptr<UNet> make_unet(const UNetConfig& config, const nn::ParameterSource& source) {
-  return std::make_unique<UNetModel<P>>(config, nn::ParameterPath(source));
-}
 
 }  // namespace PRECAST_BACKEND
 

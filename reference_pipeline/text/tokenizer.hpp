@@ -30,9 +30,6 @@ class Tokenizer {
   /// The text with each added token that was learnt as several followed by the rest (AddedTokens).
   std::string with_learnt_tokens(std::string_view text) const { return added_.with_learnt_tokens(text); }
 
-  /// The id for padding.
-  std::int32_t pad_id() const { return pad_id_; }
-  std::int32_t end_id() const { return end_id_; }
   /// The length limit in the tokenizer's files, if any.
   std::optional<std::int64_t> model_max_length() const { return model_max_length_; }
 

@@ -3,8 +3,8 @@
 #include <map>
 #include <vector>
 
-#include <casting/cost_table.hpp>
 #include <plots/cells.hpp>
+#include <plots/table_text.hpp>
 #include <timing/results.hpp>
 
 #include <precast/error.hpp>
@@ -29,8 +29,6 @@ Cell read_cell(const io::Config& row, const std::string& column) {
   if (value.is_number()) return value.get<double>();
   throw row.wrong(column, "must be a text, a number, true or false", value);
 }
-
-casting::CostTable as_texts(const Results& results) { return {plots::text_rows(results.table)}; }
 
 [[noreturn]] void differ(const NamedResults& a, const NamedResults& b, const std::string& what) {
   throw InputError(io::printable(a.name) + " and " + io::printable(b.name) + " " + what +
@@ -101,8 +99,5 @@ std::vector<std::int64_t> missing_cases(const Results& results) {
     if (!found[i]) missing.push_back(static_cast<std::int64_t>(i));
   return missing;
 }
-
-std::string results_markdown(const Results& results) { return casting::as_markdown(as_texts(results)); }
-std::string results_csv(const Results& results) { return casting::as_csv(as_texts(results)); }
 
 }  // namespace precast::timing

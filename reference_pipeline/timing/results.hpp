@@ -40,8 +40,4 @@ Results merge_results(std::span<const NamedResults> all);
 /// Numbers of the whole benchmark's cases that have no row.
 std::vector<std::int64_t> missing_cases(const Results& results);
 
-/// The table in Markdown, and as comma-separated values (RFC 4180, with line feeds alone).
-std::string results_markdown(const Results& results);
-std::string results_csv(const Results& results);
-
 }  // namespace precast::timing

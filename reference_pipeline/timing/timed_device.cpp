@@ -3,8 +3,6 @@
 
 namespace precast::timing {
 
-TimedDevice timed_on_cpu() { return timed_on(families::choose_device("cpu")); }
-
 TimedDevice timed_on(const families::ChosenDevice& chosen) {
   const std::vector<AttentionPolicy>* attention = &attention_policies();
 #if PRECAST_HAS_CUDA

@@ -26,8 +26,6 @@ struct TimedDevice {
   void wait() const { session->wait(); }
 };
 
-/// The CPU.
-TimedDevice timed_on_cpu();
 /// What was chosen for --device.
 TimedDevice timed_on(const families::ChosenDevice& chosen);
 

@@ -160,8 +160,6 @@ class Level {
                         out_channels, out_channels, 3);
   }
 
-  Tensor<Activation> operator()(Tensor<Activation> x) const { return resized(blocks(std::move(x))); }
-
   /// The residual blocks.
   Tensor<Activation> blocks(Tensor<Activation> x) const {
     for (std::size_t i = 0; i < blocks_.size(); ++i) {

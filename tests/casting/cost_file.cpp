@@ -171,6 +171,7 @@ TEST_CASE("two runs that write one cost file take nothing from each other") {
   const auto path = folder.path() / "cost.json";
   const auto measured = [](const std::vector<std::string>& layers, const std::string& policy) {
     CostFile file{"shapes", 2, CostConditions{.granularity = "layer", .policy = policy}, {}, {}};
+    file.order = {"a.0", "a.1", "a.2", "a.3"};
     for (const std::string& layer : layers)
       file.layers.push_back({layer, 64, {{"q8_0", {8.5, 1.0, {}, {}, {}}}}});
     return file;

@@ -3,9 +3,10 @@
 #include <string>
 #include <vector>
 
-#include <casting/cost_table.hpp>
 #include <casting/merge_costs.hpp>
 #include <catch2/catch.hpp>
+#include <cli/casting/cost_table.hpp>
+#include <plots/table_text.hpp>
 
 #include <precast/error.hpp>
 
@@ -14,6 +15,7 @@ namespace {
 
 using namespace precast;
 using namespace precast::casting;
+using cli::cost_table, cli::weighted_cost_table, plots::as_csv, plots::as_markdown;
 
 CostFile small_file() {
   CostFile file;
@@ -55,9 +57,9 @@ TEST_CASE("tables have the layers in rows and the formats in columns", "[casting
         "bits,8.5,4.5\n"
         "transformer_blocks.0,25.542,76.554\n"
         "single_transformer_blocks.0,8.992,\n");
-  CHECK(cost_table(file, Measure::loss).rows[3][1] == "inf");
-  CHECK(cost_table(file, Measure::relative_cost).rows[2][1] == "0.5");
-  CHECK(cost_table(file, Measure::relative_loss).rows[2][1] == "0.25");
+  CHECK(cost_table(file, Measure::loss)[3][1] == "inf");
+  CHECK(cost_table(file, Measure::relative_cost)[2][1] == "0.5");
+  CHECK(cost_table(file, Measure::relative_loss)[2][1] == "0.25");
   CostFile odd = file;
   odd.layers[0].types["q8_0"].cost = -std::numeric_limits<double>::quiet_NaN();  // as inf - inf is
   CHECK(as_csv(cost_table(odd, Measure::cost)).find("transformer_blocks.0,nan,183.73") != std::string::npos);
@@ -85,7 +87,7 @@ TEST_CASE("tables have the layers in rows and the formats in columns", "[casting
   // Where fallbacks make layers differ, the mean of their bits by parameters.
   odd = file;
   odd.layers[1].types["q8_0"].bits = 16;
-  CHECK(cost_table(odd, Measure::cost).rows[1][1] == "10.706");
+  CHECK(cost_table(odd, Measure::cost)[1][1] == "10.706");
 }
 
 TEST_CASE("cost files merge into the order of the model, and refuse what contradicts", "[casting]") {
@@ -95,13 +97,13 @@ TEST_CASE("cost files merge into the order of the model, and refuse what contrad
   a.layers = {layer("transformer_blocks.10", 1), layer("single_transformer_blocks.1", 2)};
   b.layers = {layer("transformer_blocks.2", 3)};
   c.layers = {layer("transformer_blocks.0", 4), layer("single_transformer_blocks.0", 5)};
+  a.order = b.order = c.order = {"transformer_blocks.0", "transformer_blocks.2", "transformer_blocks.10",
+                                 "single_transformer_blocks.0", "single_transformer_blocks.1"};
   for (const auto& order : std::vector<std::vector<NamedCosts>>{
            {{"a", a}, {"b", b}, {"c", c}}, {{"c", c}, {"b", b}, {"a", a}}, {{"b", b}, {"a", a}, {"c", c}}}) {
     std::vector<std::string> names;
     for (const LayerCost& each : merge_costs(order).layers) names.push_back(each.name);
-    CHECK(names == std::vector<std::string>{"transformer_blocks.0", "transformer_blocks.2",
-                                            "transformer_blocks.10", "single_transformer_blocks.0",
-                                            "single_transformer_blocks.1"});
+    CHECK(names == a.order);
   }
   CHECK(merge_costs(std::vector<NamedCosts>{{"a", a}, {"again", a}}) == a);
   CostFile part = a, rest = b;  // each says what it lacks of the whole
@@ -111,20 +113,6 @@ TEST_CASE("cost files merge into the order of the model, and refuse what contrad
   CHECK(merge_costs(std::vector<NamedCosts>{{"a", part}, {"b", rest}}).missing ==
         std::vector<std::string>{"transformer_blocks.0", "single_transformer_blocks.0"});
   CHECK(merge_costs(std::vector<NamedCosts>{{"a", part}, {"b", rest}, {"c", c}}).missing.empty());
-  // No file has layers of both groups; what each of them is missing says which comes first.
-  CostFile doubles = b, single = c, last = c;
-  doubles.layers = {layer("transformer_blocks.0", 1)};
-  doubles.missing = {"single_transformer_blocks.0", "single_transformer_blocks.1"};
-  single.layers = {layer("single_transformer_blocks.0", 2)};
-  single.missing = {"transformer_blocks.0", "single_transformer_blocks.1"};
-  last.layers = {layer("single_transformer_blocks.1", 3)};
-  last.missing = {"transformer_blocks.0", "single_transformer_blocks.0"};
-  const CostFile forwards = merge_costs(std::vector<NamedCosts>{{"1", doubles}, {"2", single}, {"3", last}});
-  CHECK(merge_costs(std::vector<NamedCosts>{{"3", last}, {"2", single}, {"1", doubles}}) == forwards);
-  CHECK(merge_costs(std::vector<NamedCosts>{{"2", single}, {"1", doubles}, {"3", last}}) == forwards);
-  CHECK(forwards.layers.front().name == "transformer_blocks.0");
-  CHECK(merge_costs(std::vector<NamedCosts>{{"3", last}, {"1", doubles}}).layers.front().name ==
-        "transformer_blocks.0");
   CostFile none = a;
   none.layers = {layer("transformer_blocks.2", 1)};
   none.missing = {"single_transformer_blocks.0", "transformer_blocks.0"};
@@ -134,10 +122,18 @@ TEST_CASE("cost files merge into the order of the model, and refuse what contrad
   matrices.layers = {layer("blocks.0.norm1.linear", 1), layer("blocks.0.attn.to_out.0", 2),
                      layer("blocks.0.attn.to_k", 3), layer("blocks.10.norm1.linear", 4)};
   later.layers = {layer("blocks.2.norm1.linear", 5), layer("blocks.2.attn.to_k", 6)};
+  matrices.order =
+      later.order = {"blocks.0.norm1.linear", "blocks.0.attn.to_out.0", "blocks.0.attn.to_k",
+                     "blocks.2.norm1.linear", "blocks.2.attn.to_k",     "blocks.10.norm1.linear"};
   CostFile whole = matrices;
   whole.layers.insert(whole.layers.begin() + 3, later.layers.begin(), later.layers.end());
   CHECK(merge_costs(std::vector<NamedCosts>{{"a", matrices}, {"b", later}}) == whole);
   CHECK(merge_costs(std::vector<NamedCosts>{{"b", later}, {"a", matrices}}) == whole);
+  CostFile by_hand = a, also_by_hand = b;  // without an order, that of the files
+  by_hand.order.clear();
+  also_by_hand.order.clear();
+  CHECK(merge_costs(std::vector<NamedCosts>{{"a", by_hand}, {"b", also_by_hand}}).layers.back().name ==
+        "transformer_blocks.2");
   CostFile lost = a;  // NaN is what was measured, in both
   lost.layers[0].types["q8_0"].cost = std::numeric_limits<double>::quiet_NaN();
   CHECK(merge_costs(std::vector<NamedCosts>{{"a", lost}, {"again", lost}}) == lost);

@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include <casting/cost_table.hpp>
 #include <casting/estimate.hpp>
 #include <casting/measure.hpp>
 #include <casting/rank_correlation.hpp>

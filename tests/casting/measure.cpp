@@ -12,6 +12,7 @@
 #include <casting/measure.hpp>
 #include <casting/merge_costs.hpp>
 #include <catch2/catch.hpp>
+#include <cluster/launch.hpp>
 #include <flux/accounting.hpp>
 #include <flux/pipeline.hpp>
 #include <formats/fitting.hpp>
@@ -245,7 +246,8 @@ TEST_CASE("what was measured is kept: interrupted, sharded or with more formats,
 
   std::vector<NamedCosts> shards;
   for (const std::int64_t index : {2, 0, 1}) {
-    CostSettings part = settings_of({"q5_0", "q8_0"}, layers_of(all_layers(*again), {index, 3}));
+    CostSettings part =
+        settings_of({"q5_0", "q8_0"}, cluster::SweepPart{index, 3}.places(std::ssize(again->list())));
     part.whole = all_layers(*again);
     shards.push_back({"shard " + std::to_string(index), measured(*again, samples, part)});
   }

@@ -83,6 +83,16 @@ double heaviest(const Groups& groups) {
   return weight;
 }
 
+/// The value of the best mixture of alternatives: no choice within the limit has a smaller one.
+double relaxed_value(const Groups& groups, double limit) {
+  std::vector<std::vector<Undominated>> fronts;
+  for (const auto& group : groups) fronts.push_back(undominated(group));
+  std::vector<std::size_t> all(groups.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  const Relaxation relaxation(fronts, all);
+  return relaxation.bound(limit, relaxation.whole_steps(limit));
+}
+
 CostFile two_layers() {
   CostFile file;
   const std::optional<double> none;

@@ -16,6 +16,7 @@
 #include <casting/sample_file.hpp>
 #include <casting/squared_error.hpp>
 #include <catch2/catch.hpp>
+#include <cluster/launch.hpp>
 #include <convert/model_conversion.hpp>
 #include <formats/registry.hpp>
 #include <stable_diffusion/component_weights.hpp>
@@ -212,7 +213,7 @@ TEST_CASE("shards of a UNet, merged in any order, have its layers in the order i
   for (std::int64_t i = 0; i < std::ssize(blocks->list()); ++i) settings.whole.push_back(i);
   std::vector<NamedCosts> shards;
   for (const std::int64_t index : {0, 1, 2}) {
-    settings.layers = layers_of(settings.whole, {index, 3});
+    settings.layers = cluster::SweepPart{index, 3}.places(std::ssize(settings.whole));
     const CostFile part = measure_cost(*blocks, samples, settings, {}, {}, [](const CostFile&) {});
     shards.push_back({std::to_string(index), parse_cost_file(cost_file_text(part), "shard.json")});
   }

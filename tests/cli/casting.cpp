@@ -348,7 +348,8 @@ TEST_CASE("what record and cost cannot do is one line", "[casting]") {
   refused(cost(samples, output, {"--shard", "0/2"}), 2, "--shard");
   refused(cost(samples, output, {"--shard", "3/2"}), 2, "--shard");
   refused(cost(samples, output, {"--shard", "2"}), 2, "I/N");
-  refused(cost(samples, output, {"--shard", "4/4"}), 2, "--shard leaves none of 3 layers");
+  refused(cost(samples, output, {"--shard", "4/4"}), 2,
+          "--shard 4/4 has none of the layers: give no more parts than there are, 3");
   refused(cost(samples, output, {"--granularity", "block"}), 2, "layer");
   refused(cost(samples, output, {"--measure", "costs"}), 2, "cost");
   refused(cost(samples, "-", {}), 2, "--output");

@@ -108,7 +108,7 @@ TEST_CASE("compare: a part goes on from its file, and takes no other's", "[compa
   REQUIRE(run(compare(file, {"--shard", "1/2", "--layers"})).code == 0);
   CHECK(content(file) == before);
   refused(compare(file, {"--shard", "1/2", "--seed", "1"}), 2, "a part of another comparison");
-  refused(compare(file, {"--shard", "4/4"}), 2, "--shard leaves none of 3 policies");
+  refused(compare(file, {"--shard", "4/4"}), 2, "--shard 4/4 has none of the policies");
   refused(compare((scratch.path() / "part.png").string(), {"--shard", "1/2"}), 2, ".json");
   refused(compare(file, {"--shard", "1/2", "--report", "page.html"}), 2, "--report goes with --merge");
   refused(compare(file, {"--shard", "1/2", "--merge", file}), 2, "--shard");

@@ -154,14 +154,20 @@ TEST_CASE("latents of other kinds are turned down by name") {
 }
 
 TEST_CASE("a trace is one JSON object, an op a line") {
-  watch::Trace trace;
-  trace.on_op({.path = "transformer.x_embedder",
-               .function = "linear",
-               .op = "Matmul",
-               .dtypes = {"f16", "f16", "f32", "", "f16"},
-               .shape = Shape{1, 16, 96},
-               .max_abs = 2.5});
-  const auto fine = nlohmann::json::parse(trace_text(trace));
+  const program::Scratch scratch;
+  const auto text_of = [&](TraceFile& trace) {
+    trace.commit();
+    return nlohmann::json::parse(program::content(scratch.path() / "trace.json"));
+  };
+  const watch::OpRecord linear{.path = "transformer.x_embedder",
+                               .function = "linear",
+                               .op = "Matmul",
+                               .dtypes = {"f16", "f16", "f32", "", "f16"},
+                               .shape = Shape{1, 16, 96},
+                               .max_abs = 2.5};
+  TraceFile of_one(scratch.path() / "trace.json");
+  of_one.on_op(linear);
+  const auto fine = text_of(of_one);
   CHECK(fine["first_non_finite"].is_null());
   REQUIRE(fine["ops"].size() == 1);
   CHECK(fine["ops"][0]["path"] == "transformer.x_embedder");
@@ -176,9 +182,11 @@ TEST_CASE("a trace is one JSON object, an op a line") {
                                .shape = Shape{2, 2},
                                .max_abs = 1,
                                .nans = 3};
+  TraceFile trace(scratch.path() / "trace.json");
+  trace.on_op(linear);
   trace.on_op(broken);
   trace.on_non_finite({broken, 1, std::numeric_limits<double>::quiet_NaN(), 1.5, 70000, 65504});
-  const auto found = nlohmann::json::parse(trace_text(trace));
+  const auto found = text_of(trace);
   CHECK(found["ops"][1]["nan"] == 3);
   CHECK(found["first_non_finite"]["value"] == "nan");
   CHECK(found["first_non_finite"]["cure"] == "--upcast-attention");

@@ -77,7 +77,7 @@ TEST_CASE("of several ranks each takes the device of its place on its machine") 
   const auto device = [](const std::string& wanted, std::map<std::string, std::string> set,
                          bool of_sweep = true) {
     const Environment environment(std::move(set));
-    return precast::cli::SweepPart{{}, of_sweep}.device(wanted);
+    return precast::cli::device_of({0, 1, of_sweep}, wanted);
   };
   const auto with = [](std::map<std::string, std::string> set, const std::string& visible) {
     set["CUDA_VISIBLE_DEVICES"] = visible;
@@ -113,7 +113,7 @@ TEST_CASE("of several ranks each takes the device of its place on its machine") 
 TEST_CASE("a part of a sweep is the task of an array, and the rank in it") {
   const auto part_in = [](const std::map<std::string, std::string>& set) {
     const Environment environment(set);
-    const Part part = part_of_sweep();
+    const SweepPart part = part_of_sweep();
     return std::vector<std::int64_t>{part.index, part.count};
   };
   using Numbers = std::vector<std::int64_t>;

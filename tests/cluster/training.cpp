@@ -188,7 +188,7 @@ TEST_CASE("ranks that read different checkpoints refuse to go on") {
       const auto rank = static_cast<std::size_t>(job.rank());
       Trainer trainer(config, options, values, training_on_cpu(), {.job = &job});
       try {
-        trainer.read_checkpoint(scratch.path() / read[rank]);
+        trainer.read_checkpoint(open_checkpoint(scratch.path() / read[rank]));
       } catch (const InputError& error) {
         said[rank] = error.what();
       }

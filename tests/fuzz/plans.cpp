@@ -1,6 +1,6 @@
 // What casting costs, and the plans made of it; parts of comparisons.
-#include <casting/cost_table.hpp>
 #include <casting/planner.hpp>
+#include <cli/casting/cost_table.hpp>
 #include <cli/compare/comparison_part.hpp>
 #include <fuzz/target.hpp>
 
@@ -12,8 +12,8 @@ void fuzz_cost(std::span<const std::byte> input) {
     if (casting::parse_cost_file(casting::cost_file_text(file), "again").layers.size() != file.layers.size())
       throw std::logic_error("a cost file does not read back");
     for (const casting::Measure measure : {casting::Measure::cost, casting::Measure::relative_loss}) {
-      answer_or_refusal([&] { casting::cost_table(file, measure); });
-      answer_or_refusal([&] { casting::weighted_cost_table(file, measure); });
+      answer_or_refusal([&] { cli::cost_table(file, measure); });
+      answer_or_refusal([&] { cli::weighted_cost_table(file, measure); });
     }
     casting::PlanRequest request;
     request.limits.seconds = 0.01;

@@ -43,7 +43,7 @@ TEST_CASE("a run that goes on has the bits of one that never stopped", "[trainin
   for (int step = 0; step < 5; ++step) whole.step(batches);
   whole.write_checkpoint(folder.path() / "checkpoint.safetensors");
   Trainer resumed = golden_trainer(model, options_of(policy));
-  resumed.read_checkpoint(folder.path() / "checkpoint.safetensors");
+  resumed.read_checkpoint(open_checkpoint(folder.path() / "checkpoint.safetensors"));
   CHECK(resumed.next_step() == 5);
   while (!whole.done()) {
     const StepFacts a = whole.step(batches), b = resumed.step(batches);
@@ -74,7 +74,7 @@ TEST_CASE("checkpoints of another model or policy, and broken ones, are refused 
     Trainer trainer = golden_trainer(model, options_of(policy));
     const auto before = bits(trainer);
     try {
-      trainer.read_checkpoint(file);
+      trainer.read_checkpoint(open_checkpoint(file));
       FAIL("was read");
     } catch (const InputError& error) {
       INFO(error.what());

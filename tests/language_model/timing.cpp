@@ -5,6 +5,8 @@
 
 #include <catch2/catch.hpp>
 #include <language_model/parameters.hpp>
+#include <plots/cells.hpp>
+#include <plots/table_text.hpp>
 #include <timing/model_grid.hpp>
 #include <timing/model_sizes.hpp>
 
@@ -18,6 +20,8 @@ namespace {
 std::int64_t parameters_of_size(const char* name, Architecture architecture) {
   return elements_of(timing::model_config(timing::model_size(name), architecture, 256));
 }
+
+timing::TimedDevice cpu() { return timing::timed_on(families::choose_device("cpu")); }
 
 timing::Results results_of(const std::string& settings, const std::vector<double>& cases) {
   timing::Results results{"lm", settings, {{timing::case_column, "model", "fwd avg (sec)"}, {}}, 4};
@@ -60,8 +64,10 @@ TEST_CASE("Shards of a benchmark are merged by the numbers of their cases", "[ti
   const std::array shards{timing::NamedResults{"b", results_of("four cases", {1, 3})},
                           timing::NamedResults{"a", results_of("four cases", {0, 2})}};
   CHECK(timing::results_json(timing::merge_results(shards)) == timing::results_json(whole));
-  CHECK(timing::results_csv(whole).starts_with("case,model,fwd avg (sec)\n0,\"S, with a comma\",0\n"));
-  CHECK(timing::results_markdown(whole).starts_with("| case | model | fwd avg (sec) |\n|---|--:|--:|\n"));
+  CHECK(plots::as_csv(plots::text_rows(whole.table))
+            .starts_with("case,model,fwd avg (sec)\n0,\"S, with a comma\",0\n"));
+  CHECK(plots::as_markdown(plots::text_rows(whole.table))
+            .starts_with("| case | model | fwd avg (sec) |\n|---|--:|--:|\n"));
 
   CHECK(timing::missing_cases(timing::merge_results(shards)).empty());
   CHECK(timing::missing_cases(timing::merge_results(std::array{shards[0]})) ==
@@ -77,8 +83,10 @@ TEST_CASE("A count has all its digits in every form of a benchmark's table", "[t
   timing::Results results{
       "lm", "", {{timing::case_column, "context_length", "fwd avg (sec)"}, {}}, 1'000'000};
   results.table.rows.push_back({999'999.0, 1'048'576.0, 1.0 / 3});
-  CHECK(timing::results_csv(results) == "case,context_length,fwd avg (sec)\n999999,1048576,0.333333\n");
-  CHECK_THAT(timing::results_markdown(results), Catch::Contains("| 999999 | 1048576 | 0.333333 |"));
+  CHECK(plots::as_csv(plots::text_rows(results.table)) ==
+        "case,context_length,fwd avg (sec)\n999999,1048576,0.333333\n");
+  CHECK_THAT(plots::as_markdown(plots::text_rows(results.table)),
+             Catch::Contains("| 999999 | 1048576 | 0.333333 |"));
   CHECK_THAT(timing::results_json(results), Catch::Contains("\"context_length\": 1048576"));
 }
 
@@ -106,7 +114,7 @@ TEST_CASE("What is not measured takes no memory: gradients of a forward pass, mo
   timing::ModelCase of{.size = "2.7B", .policy = "f32", .context = 16, .batch = 1};
   const auto copies = [&](timing::Parts parts) {
     of.parts = parts;
-    return static_cast<double>(timing::needed_memory(of, timing::timed_on_cpu())) / (3'406'809'600.0 * 4);
+    return static_cast<double>(timing::needed_memory(of, cpu())) / (3'406'809'600.0 * 4);
   };
   CHECK(copies({.forward = true, .forward_backward = false, .optimizer = false}) == Approx(1).epsilon(0.05));
   CHECK(copies({.forward = true, .forward_backward = true, .optimizer = false}) == Approx(2).epsilon(0.05));
@@ -118,8 +126,8 @@ TEST_CASE("What is not measured takes no memory: gradients of a forward pass, mo
 
 TEST_CASE("A size that fits nowhere says what it needs without taking it", "[timing]") {
   timing::ModelCase of{.size = "2.7B", .policy = "f32", .context = 1024, .batch = 64};
-  const std::int64_t most = timing::needed_memory(of, timing::timed_on_cpu());
+  const std::int64_t most = timing::needed_memory(of, cpu());
   CHECK(most > std::int64_t{3'406'809'600} * 4 * 4);  // parameters, gradients and both moments
   of.parts = {.forward = true, .forward_backward = false, .optimizer = false};
-  CHECK(timing::needed_memory(of, timing::timed_on_cpu()) < most);
+  CHECK(timing::needed_memory(of, cpu()) < most);
 }

@@ -64,8 +64,7 @@ TEST_CASE("tokenizers: T5's in a GGUF file gives the ids of the folder that it w
   folder.remove("tokenizer_2/special_tokens_map.json");
   const text::T5Tokenizer t5 = text::T5Tokenizer::load(folder.path() / "tokenizer_2");
   CHECK(gguf.model_max_length() == 512);
-  CHECK(gguf.pad_id() == t5.pad_id());
-  CHECK(gguf.end_id() == t5.end_id());
+  CHECK(gguf.prompt_ids("", 512, 3) == t5.prompt_ids("", 512, 3));  // an end, and padding
   auto prompts = file.at("prompts").get<std::vector<std::string>>();
   prompts.insert(prompts.end(), {"<extra_id_0>a<extra_id_99> <extra_id_100>", "[PAD400]", "</s> <pad>"});
   for (const std::string& prompt : prompts) {
@@ -78,9 +77,9 @@ TEST_CASE("tokenizers: T5's in a GGUF file gives the ids of the folder that it w
 TEST_CASE("tokenizers: padding, lengths and text that is not UTF-8") {
   const text::ClipTokenizer clip = text::ClipTokenizer::load(golden_model("schnell_bf16") / "tokenizer");
   const text::T5Tokenizer t5 = text::T5Tokenizer::load(golden_model("schnell_bf16") / "tokenizer_2");
-  CHECK(clip.pad_id() == 35);  // this folder pads with '!'
+  CHECK(clip.prompt_ids("", 77, 3) == Ids{0, 1, 35});  // this folder pads with '!'
   CHECK(clip.encode("!!!", 77) == Ids{0, 35, 35, 35, 1});
-  CHECK(t5.pad_id() == 0);
+  CHECK(t5.prompt_ids("", 64, 3) == Ids{1, 0, 0});
   CHECK(t5.encode("", 64) == Ids{1});
   CHECK(clip.encode("", 77) == Ids{0, 1});
 
@@ -142,7 +141,7 @@ TEST_CASE("tokenizers: added tokens strip spaces, stand alone and follow the nor
   CHECK_FALSE(has("<foo>", foo));
   CHECK(has("x<Foo>y", foo));
   // The config's list has these two normalised, so that they are found in any case.
-  CHECK(body("<|ENDOFTEXT|>") == Ids{clip.end_id()});
+  CHECK(body("<|ENDOFTEXT|>") == Ids{clip.encode("", 77).back()});
   // tokenizer.json has them as written only: in capitals, the text falls into pieces.
   const text::ClipTokenizer as_written = text::ClipTokenizer::load(golden_model("dev_f16") / "tokenizer");
   CHECK(as_written.encode("<|ENDOFTEXT|>", 77).size() > 3);

@@ -2,7 +2,6 @@
 #include <array>
 #include <filesystem>
 #include <memory>
-#include <numeric>
 #include <optional>
 #include <span>
 #include <string>
@@ -22,6 +21,8 @@
 #include <cli/terminal/output.hpp>
 #include <cli/terminal/progress.hpp>
 #include <families/device.hpp>
+#include <plots/cells.hpp>
+#include <plots/table_text.hpp>
 #include <process/memory.hpp>
 #include <timing/results.hpp>
 #include <timing/suite.hpp>
@@ -65,10 +66,10 @@ void finish(const BenchOptions& options, const Results& results) {
   write_and_show(
       [&] {
         write_json(options, results);
-        if (!options.csv.empty()) io::write_file(options.csv, timing::results_csv(results));
+        if (!options.csv.empty()) io::write_file(options.csv, plots::as_csv(plots::text_rows(results.table)));
         if (!options.page.empty()) io::write_file(options.page, bench_page(results));
       },
-      [&] { print(timing::results_markdown(results)); });
+      [&] { print(plots::as_markdown(plots::text_rows(results.table))); });
   for (const std::filesystem::path& file : files_of(options)) notes() << "wrote " << io::shown(file) << "\n";
 }
 
@@ -81,15 +82,8 @@ struct ChosenCase {
 
 /// The cases of this run's part.
 std::vector<ChosenCase> chosen_cases(const BenchOptions& options, const timing::Suite& suite) {
-  std::vector<std::int64_t> places(suite.cases.size());
-  std::iota(places.begin(), places.end(), std::int64_t{0});
-  options.part.check_ranks_have(std::ssize(places), "cases");
-  places = casting::layers_of(places, options.part.shard);
-  if (places.empty())
-    throw UsageError("--shard leaves none of " + std::to_string(suite.cases.size()) +
-                     " cases to measure: give no more shards than cases");
   std::vector<ChosenCase> chosen;
-  for (const std::int64_t place : places) {
+  for (const std::int64_t place : places_of(options.part, std::ssize(suite.cases), "cases")) {
     throw_if_interrupted();
     const SuiteCase& of = suite.cases[static_cast<std::size_t>(place)];
     chosen.push_back({place, &of, of.needed_memory()});
@@ -217,16 +211,15 @@ void merge(const BenchOptions& options) {
 
 void bench(BenchOptions& options, const CLI::App& command) {
   parse_name("bench", options.name, std::array<std::string_view, 2>{"lm", "attention"});
-  options.part.check_ranks();
+  check_ranks(options.part);
   if (options.merge->count() > 0) options.check_merge(command);
-  if (options.part.names_files)
-    for (std::string* const file : {&options.json, &options.csv, &options.page})
-      if (!file->empty() && !is_standard_output(*file)) *file = part_file(*file, options.part.shard);
+  for (std::string* const file : {&options.json, &options.csv, &options.page})
+    if (!file->empty() && !is_standard_output(*file)) *file = file_of(options.part, *file);
   check_output_files(files_of(options));
   if (options.merge->count() > 0) return merge(options);
   check_page_name("--output", options.page);
   set_threads(options.threads);
-  const families::ChosenDevice chosen = families::choose_device(options.part.device(options.device));
+  const families::ChosenDevice chosen = families::choose_device(device_of(options.part, options.device));
   const timing::TimedDevice device = timing::timed_on(chosen);
   const timing::Suite suite = options.name == "lm"
                                   ? timing::model_suite(options.model_grid(), device)

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include <casting/cost_table.hpp>
 #include <casting/merge_costs.hpp>
 #include <cli/casting/cost_measuring.hpp>
 #include <cli/casting/cost_options.hpp>
+#include <cli/casting/cost_table.hpp>
 #include <cli/commands.hpp>
 #include <cli/options/arguments.hpp>
 #include <cli/options/output_files.hpp>
@@ -16,6 +16,7 @@
 #include <cli/running/run_report.hpp>
 #include <cli/terminal/notes.hpp>
 #include <cli/terminal/output.hpp>
+#include <plots/table_text.hpp>
 
 #include <precast/io/message.hpp>
 
@@ -25,13 +26,13 @@ namespace {
 
 void show(const CostOptions& options, const casting::CostFile& file) {
   if (options.json) return print(casting::cost_file_text(file));
-  casting::CostTable table = options.weighted ? casting::weighted_cost_table(file, options.measure)
-                                              : casting::cost_table(file, options.measure);
-  if (options.markdown) return print(casting::as_markdown(table));
-  if (options.csv) return print(casting::as_csv(table));
-  for (auto& row : table.rows)
+  plots::TextRows table =
+      options.weighted ? weighted_cost_table(file, options.measure) : cost_table(file, options.measure);
+  if (options.markdown) return print(plots::as_markdown(table));
+  if (options.csv) return print(plots::as_csv(table));
+  for (auto& row : table)
     for (std::string& cell : row) cell = io::printable(cell, cell.size());
-  print(aligned(table.rows, "lr"));
+  print(aligned(table, "lr"));
 }
 
 /// Whether merged costs are written to a file: those of a single input are only shown, unless --output is
@@ -69,9 +70,9 @@ void merge(const CostOptions& options) {
 }
 
 void cost(CostOptions& options) {
-  options.part.check_ranks();
+  check_ranks(options.part);
   check_names_file("--output", options.output, "the numbers");
-  if (options.part.names_files) options.output = part_file(options.output, options.part.shard);
+  options.output = file_of(options.part, options.output);
   const std::array files{std::filesystem::path(options.output)};
   const bool merging = options.merge->count() > 0;
   if (!merging || merge_is_written(options)) check_output_files(files);

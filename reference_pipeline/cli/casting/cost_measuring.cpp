@@ -31,7 +31,6 @@
 #include <precast/host/runtime/parallel.hpp>
 #include <precast/io/atomic_file.hpp>
 #include <precast/io/content_hash.hpp>
-#include <precast/io/counted.hpp>
 #include <precast/io/message.hpp>
 #include <precast/io/tensor_file.hpp>
 
@@ -111,11 +110,8 @@ void choose_layers(const CostOptions& options, const families::ModelFiles& model
     settings.whole.resize(static_cast<std::size_t>(count));
     std::iota(settings.whole.begin(), settings.whole.end(), std::int64_t{0});
   }
-  options.part.check_ranks_have(std::ssize(settings.whole), "layers");
-  settings.layers = casting::layers_of(settings.whole, options.part.shard);
-  if (settings.layers.empty())
-    throw UsageError("--shard leaves none of " + io::counted(std::ssize(settings.whole), "layer") +
-                     " to measure: give no more shards than layers");
+  for (const std::int64_t place : places_of(options.part, std::ssize(settings.whole), "layers"))
+    settings.layers.push_back(settings.whole[static_cast<std::size_t>(place)]);
 }
 
 /// The jobs worth starting: no more than threads or layers, and one for estimates, which take little time.
@@ -220,7 +216,7 @@ casting::CostFile measured_costs(const CostOptions& options) {
   if (options.measure == casting::Measure::estimate && !importance && !so_far.has_estimates())
     throw UsageError(
         "--measure estimate shows what --importance FILE gives: add it, or leave out --measure estimate");
-  const families::ChosenDevice device = families::choose_device(options.part.device(options.device));
+  const families::ChosenDevice device = families::choose_device(device_of(options.part, options.device));
   if (options.jobs.value_or(1) > 1 && device.is_cuda)
     throw UsageError("--jobs shares the CPU's threads, and the device is " + device.name +
                      ": add --device cpu");

@@ -3,10 +3,10 @@
 #include <limits>
 #include <vector>
 
-#include <casting/cost_table.hpp>
 #include <casting/planner.hpp>
 #include <cli/casting/cost_plots.hpp>
 #include <cli/casting/cost_report.hpp>
+#include <cli/casting/cost_table.hpp>
 #include <cli/casting/plan_table.hpp>
 #include <cli/options/auto_preset.hpp>
 #include <cli/pages/html.hpp>
@@ -14,6 +14,7 @@
 #include <cli/terminal/format.hpp>
 #include <cli/terminal/interrupt.hpp>
 #include <cli/terminal/output.hpp>
+#include <plots/table_text.hpp>
 
 #include <precast/error.hpp>
 #include <precast/io/counted.hpp>
@@ -74,14 +75,14 @@ bool has_parameters(const casting::CostFile& file) {
                              [](const casting::LayerCost& layer) { return layer.parameters.has_value(); });
 }
 
-std::string html_cost_table(const casting::CostTable& table) {
+std::string html_cost_table(const plots::TextRows& table) {
   std::string text = "<div class=\"scroll\"><table class=\"numbers\"><thead>";
-  for (std::size_t i = 0; i < table.rows.size(); ++i) {
+  for (std::size_t i = 0; i < table.size(); ++i) {
     const char* const cell = i < 2 ? "th" : "td";
     text += i == 2 ? "</thead><tbody>\n<tr>" : "<tr>";
-    for (std::size_t column = 0; column < table.rows[i].size(); ++column)
+    for (std::size_t column = 0; column < table[i].size(); ++column)
       text += std::string("<") + cell + (column ? " class=\"number\">" : " class=\"layer\">") +
-              html_text(table.rows[i][column]) + "</" + cell + ">";
+              html_text(table[i][column]) + "</" + cell + ">";
     text += "</tr>\n";
   }
   return text + "</tbody></table></div>\n";
@@ -204,7 +205,7 @@ std::string cost_page(const CostReport& report) {
 }
 
 std::string cost_markdown(const CostReport& report) {
-  std::string text = "# " + casting::markdown_text(title_of(report)) + "\n\n" + report_facts(report) + "\n";
+  std::string text = "# " + plots::markdown_text(title_of(report)) + "\n\n" + report_facts(report) + "\n";
   if (report.plan) {
     const casting::PlannedSize size =
         size_of_plan(report.file, *report.plan, report.plan_path, report.measure);
@@ -214,10 +215,10 @@ std::string cost_markdown(const CostReport& report) {
   }
   for (const Measure measure : measures_of(report.file)) {
     text += "\n## " + name_of(measure) + "\n\n" + std::string(measure_words(measure)) + ".\n\n" +
-            as_markdown(cost_table(report.file, measure));
+            plots::as_markdown(cost_table(report.file, measure));
     if (has_parameters(report.file))
       text += "\n## " + name_of(measure) + ", weighted by parameters\n\n" +
-              as_markdown(weighted_cost_table(report.file, measure));
+              plots::as_markdown(weighted_cost_table(report.file, measure));
   }
   return text;
 }

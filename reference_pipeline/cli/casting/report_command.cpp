@@ -5,9 +5,9 @@
 #include <memory>
 #include <string>
 
-#include <casting/cost_table.hpp>
 #include <cli/casting/cost_measuring.hpp>
 #include <cli/casting/cost_report.hpp>
+#include <cli/casting/cost_table.hpp>
 #include <cli/casting/measure_option.hpp>
 #include <cli/commands.hpp>
 #include <cli/options/arguments.hpp>
@@ -16,6 +16,7 @@
 #include <cli/options/run_options.hpp>
 #include <cli/terminal/notes.hpp>
 #include <cli/terminal/output.hpp>
+#include <plots/table_text.hpp>
 
 #include <precast/io/message.hpp>
 #include <precast/io/suffix.hpp>
@@ -68,8 +69,8 @@ void write_report(const ReportOptions& options) {
   const std::string text = format == "html"       ? cost_page(report)
                            : format == "markdown" ? cost_markdown(report)
                            : options.weighted
-                               ? casting::as_csv(weighted_cost_table(report.file, report.measure))
-                               : casting::as_csv(cost_table(report.file, report.measure));
+                               ? plots::as_csv(weighted_cost_table(report.file, report.measure))
+                               : plots::as_csv(cost_table(report.file, report.measure));
   if (!to_file) return print(text);
   io::write_file(options.output, text);
   notes() << "wrote " << io::shown(options.output) << "\n";

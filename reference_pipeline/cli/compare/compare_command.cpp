@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <iostream>
 #include <memory>
-#include <numeric>
 #include <span>
 #include <string>
 #include <vector>
@@ -84,7 +83,7 @@ std::vector<std::filesystem::path> checked_files(const CompareOptions& options,
 /// every policy given is such a preset.
 void leave_out_presets_without_models(std::vector<PolicyChoice>& policies, const CompareOptions& options) {
   if (std::ranges::none_of(policies, families::added_preset)) return;
-  const families::ChosenDevice device = families::choose_device(options.part.device(options.run.device));
+  const families::ChosenDevice device = families::choose_device(device_of(options.part, options.run.device));
   const auto pipeline =
       families::open(options.run.files(), families::ComponentChoices::all(policies.front()), *device.backend);
   const auto without_models = [&](const PolicyChoice& choice) {
@@ -103,20 +102,14 @@ Comparison checked(const CompareOptions& options) {
     throw UsageError("--prompt is given more than once: compare takes one prompt");
   std::vector<PolicyChoice> policies = listed_policies(options.policies->results());
   if (options.policies->results().empty()) leave_out_presets_without_models(policies, options);
-  std::vector<std::int64_t> places(policies.size());
-  std::iota(places.begin(), places.end(), std::int64_t{0});
-  options.part.check_ranks_have(std::ssize(places), "policies");
-  places = casting::layers_of(places, options.part.shard);
-  if (places.empty())
-    throw UsageError("--shard leaves none of " + std::to_string(policies.size()) +
-                     " policies to run: give no more shards than policies");
+  const std::vector<std::int64_t> places = places_of(options.part, std::ssize(policies), "policies");
   const auto files = checked_files(options, request.prompts);
   std::vector<PolicyChoice> own;
   for (const std::int64_t place : places) own.push_back(policies[static_cast<std::size_t>(place)]);
   families::ModelFiles model = options.run.files();
   check_inputs_stay(files, model);
   options.start.read(request, files);
-  const families::ChosenDevice device = families::choose_device(options.part.device(options.run.device));
+  const families::ChosenDevice device = families::choose_device(device_of(options.part, options.run.device));
   const auto opened = [&](const PolicyChoice& choice) {
     auto pipeline = families::open(model, families::ComponentChoices::all(choice), *device.backend);
     options.run.resolve_guidance(*pipeline, request);
@@ -237,7 +230,7 @@ std::string inputs_text(const families::Request& request) {
 void compare_part(CompareOptions& options) {
   if (options.layers) require_watch("--layers");
   if (options.output_option->count() == 0) options.output = "compare.json";
-  if (options.part.names_files) options.output = part_file(options.output, options.part.shard);
+  options.output = file_of(options.part, options.output);
   check_names_file("--output", options.output, "the part");
   Comparison all = checked(options);
   ComparisonPart& part = all.part;
@@ -281,7 +274,7 @@ void merge(const CompareOptions& options) {
 }
 
 void compare(CompareOptions& options) {
-  options.part.check_ranks();
+  check_ranks(options.part);
   if (options.merge->count() > 0) return merge(options);
   if (options.is_part()) return compare_part(options);
   if (options.layers) throw UsageError("--layers goes with --shard: --report alone has them of all policies");

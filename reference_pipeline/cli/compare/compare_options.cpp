@@ -34,7 +34,7 @@ void add_compare_options(CLI::App& command, CompareOptions& options) {
                       "One page (HTML) of it all: pictures with a slider and their differences, the\n"
                       "table, every dtype, the largest value of each layer, from a second, watched run")
           ->type_name("FILE");
-  CLI::Option* const shard = add_shard_option(
+  options.shard = add_shard_option(
       command, options.part,
       "Every Nth of the policies, beginning with the Ith, from 1: for N machines, whose files --merge puts "
       "together; auto: I and N from this process's task of a Slurm array or rank of mpirun, into "
@@ -48,7 +48,7 @@ void add_compare_options(CLI::App& command, CompareOptions& options) {
                                   "sheet, the table and --report are those of the whole")
                       ->type_name("FILE...")
                       ->take_all()
-                      ->excludes(shard);
+                      ->excludes(options.shard);
   options.quality_option = add_quality_option(command, options.quality);
   CLI::Option* markdown = command.add_flag("--markdown", options.markdown, "The table as Markdown");
   command.add_flag("--json", options.json, "The table as JSON on stdout")->excludes(markdown);

@@ -17,6 +17,7 @@ struct CompareOptions {
   RunOptions run;
   StartOptions start;
   SweepPart part;
+  CLI::Option* shard = nullptr;
   CLI::Option* policies = nullptr;
   CLI::Option* output_option = nullptr;
   CLI::Option* report_option = nullptr;
@@ -26,7 +27,7 @@ struct CompareOptions {
   int quality = image::usual_quality;
   bool layers = false, markdown = false, json = false;
 
-  bool is_part() const { return part.is_given; }
+  bool is_part() const { return shard->count() > 0; }
   bool to_stdout() const { return is_standard_output(output); }
 };
 

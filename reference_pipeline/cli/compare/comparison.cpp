@@ -62,23 +62,6 @@ Compared run_policy(const families::ModelFiles& model, const families::Request& 
 
 }  // namespace
 
-std::vector<PolicyChoice> listed_policies(const std::vector<std::string>& lists) {
-  std::vector<PolicyChoice> policies;
-  for (const std::string& list : lists)
-    for (std::size_t begin = 0; begin <= list.size();) {
-      const std::size_t end = std::min(list.find(',', begin), list.size());
-      policies.push_back(parse_policy(list.substr(begin, end - begin)));
-      begin = end + 1;
-    }
-  if (lists.empty())
-    for (const NamedPreset& preset : families::compiled_presets()) policies.push_back(preset.choice);
-  for (const PolicyChoice& choice : policies)
-    if (std::count(policies.begin(), policies.end(), choice) > 1)
-      throw UsageError("--policies names " + policy_text(choice) + " twice");
-  std::for_each(policies.begin(), policies.end(), families::require_policy);
-  return policies;
-}
-
 std::vector<Compared> compare_policies(const families::ModelFiles& model, const families::Request& request,
                                        std::span<const PolicyChoice> policies,
                                        const families::Backend& backend, bool layers,

@@ -34,10 +34,6 @@ struct Compared {
   std::string advice;             ///< the op that first gave inf or NaN, and the cure; "" if all is finite
 };
 
-/// The policies that a comma-separated list names; every preset of this build for an empty one. Throws
-/// UsageError.
-std::vector<PolicyChoice> listed_policies(const std::vector<std::string>& lists);
-
 /// Sets the distance of a row's picture from the reference's. Throws ShapeError if their sizes differ.
 void set_distance(const Compared& reference, Compared& row);
 

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include <cli/commands.hpp>
-#include <cli/compare/comparison.hpp>
 #include <cli/doctor/doctor_report.hpp>
 #include <cli/doctor/examination.hpp>
 #include <cli/options/arguments.hpp>

@@ -246,6 +246,23 @@ PolicyChoice parse_policy(const std::string& text) {
   return choice;
 }
 
+std::vector<PolicyChoice> listed_policies(const std::vector<std::string>& lists) {
+  std::vector<PolicyChoice> policies;
+  for (const std::string& list : lists)
+    for (std::size_t begin = 0; begin <= list.size();) {
+      const std::size_t end = std::min(list.find(',', begin), list.size());
+      policies.push_back(parse_policy(list.substr(begin, end - begin)));
+      begin = end + 1;
+    }
+  if (lists.empty())
+    for (const NamedPreset& preset : families::compiled_presets()) policies.push_back(preset.choice);
+  for (const PolicyChoice& choice : policies)
+    if (std::count(policies.begin(), policies.end(), choice) > 1)
+      throw UsageError("--policies names " + policy_text(choice) + " twice");
+  std::for_each(policies.begin(), policies.end(), families::require_policy);
+  return policies;
+}
+
 std::string policy_text(const PolicyChoice& choice) {
   if (const std::string_view preset = preset_of(choice); !preset.empty()) return std::string(preset);
   std::string text(families::precision_name(choice));

@@ -67,6 +67,10 @@ families::ComponentChoices resolved_components(const PolicyOptions& options,
 /// +flash and +no-flash: "fast", "f16+upcast-attention". Throws UsageError.
 PolicyChoice parse_policy(const std::string& text);
 
+/// The policies that comma-separated lists name; every preset of this build for none. Throws
+/// UsageError.
+std::vector<PolicyChoice> listed_policies(const std::vector<std::string>& lists);
+
 /// The text of a policy for parse_policy: the preset it equals, else "f16+flash".
 std::string policy_text(const PolicyChoice& choice);
 

@@ -12,8 +12,8 @@
 
 namespace precast::cli {
 
-std::string SweepPart::device(const std::string& wanted) const {
-  if (!names_files) return wanted;
+std::string device_of(const SweepPart& part, const std::string& wanted) {
+  if (!part.from_environment) return wanted;
   const cluster::Launch launch = cluster::launched();
   return device_of_rank(wanted, launch.size, [&] {
     if (launch.place) return *launch.place;
@@ -27,25 +27,20 @@ std::string SweepPart::device(const std::string& wanted) const {
 CLI::Option* add_shard_option(CLI::App& command, SweepPart& part, const std::string& description) {
   return command
       .add_option_function<std::string>(
-          "--shard",
-          [&part](const std::string& text) {
-            part.shard = parse_shard(text);
-            part.names_files = text == "auto";
-            part.is_given = true;
-          },
+          "--shard", [&part](const std::string& text) { part = parse_shard(text); },
           description + ". With several ranks, --device cuda gives each its own device, and auto is the CPU")
       ->type_name("I/N|auto");
 }
 
-casting::Shard parse_shard(const std::string& text) {
+SweepPart parse_shard(const std::string& text) {
   constexpr std::int64_t most = 4096;
   if (text == "auto") {
-    const cluster::Part part = cluster::part_of_sweep();
+    const SweepPart part = cluster::part_of_sweep();
     if (part.count > most)
       throw InputError("--shard auto: this process is one of " + std::to_string(part.count) +
                        " by Slurm's array and the ranks in it, and a sweep has at most " +
                        std::to_string(most) + " parts: start fewer");
-    return {part.index, part.count};
+    return part;
   }
   const std::size_t slash = std::min(text.find('/'), text.size());
   const auto index = io::number_in<std::int64_t>(text.substr(0, slash)),
@@ -57,25 +52,32 @@ casting::Shard parse_shard(const std::string& text) {
   return {*index - 1, *count};
 }
 
-std::string part_file(const std::string& file, const casting::Shard& shard) {
+std::string file_of(const SweepPart& part, const std::string& file) {
+  if (!part.from_environment) return file;
   const std::filesystem::path path(file);
-  const std::string name = path.stem().string() + "-" + std::to_string(shard.index + 1) + "-of-" +
-                           std::to_string(shard.count) + path.extension().string();
+  const std::string name = path.stem().string() + "-" + std::to_string(part.index + 1) + "-of-" +
+                           std::to_string(part.count) + path.extension().string();
   return (path.parent_path() / name).string();
 }
 
-void SweepPart::check_ranks() const {
-  if (names_files) return;
+void check_ranks(const SweepPart& part) {
+  if (part.from_environment) return;
   if (const cluster::Launch launch = cluster::launched(); launch.size > 1)
     throw UsageError(std::to_string(launch.size) + " ranks were started (" + launch.by +
-                     "), and each would do " + (is_given ? "that part" : "all of it") +
+                     "), and each would do " + (part.count > 1 ? "that part" : "all of it") +
                      ", over the others' files: give --shard auto for a part each, or start one process");
 }
 
-void SweepPart::check_ranks_have(std::int64_t count, const std::string& things) const {
-  if (names_files && shard.count > count && cluster::launched().size > 1)
-    throw UsageError("--shard auto: these are " + std::to_string(shard.count) + " parts of " +
+std::vector<std::int64_t> places_of(const SweepPart& part, std::int64_t count, const std::string& things) {
+  if (part.from_environment && part.count > count && cluster::launched().size > 1)
+    throw UsageError("--shard auto: these are " + std::to_string(part.count) + " parts of " +
                      std::to_string(count) + " " + things + ": start no more ranks than " + things);
+  std::vector<std::int64_t> places = part.places(count);
+  if (places.empty())
+    throw UsageError("--shard " + std::to_string(part.index + 1) + "/" + std::to_string(part.count) +
+                     " has none of the " + things + ": give no more parts than there are, " +
+                     std::to_string(count));
+  return places;
 }
 
 void check_each_file_once(std::span<const std::string> names) {

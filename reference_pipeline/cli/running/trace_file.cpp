@@ -5,6 +5,7 @@
 
 #include <precast/error.hpp>
 #include <precast/io/json_text.hpp>
+#include <precast/watch/trace.hpp>
 
 namespace precast::cli {
 
@@ -44,12 +45,6 @@ Json non_finite_json(const watch::NonFinite& found) {
           {"largest_inside", json_number(found.largest_inside)},
           {"cure", text_or_null(cure)},
           {"diagnosis", diagnosis(found)}};
-}
-
-std::string trace_text(const watch::Trace& trace) {
-  std::string text;
-  for (const watch::OpRecord& record : trace.records()) text += op_line(record, text.empty());
-  return text + end_text(trace.first_non_finite(), text.empty());
 }
 
 void TraceFile::on_op(const watch::OpRecord& record) {

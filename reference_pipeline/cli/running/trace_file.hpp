@@ -11,20 +11,17 @@
 #include <cli/terminal/output.hpp>
 
 #include <precast/io/atomic_file.hpp>
-#include <precast/watch/trace.hpp>
+#include <precast/watch/observer.hpp>
 
 namespace precast::cli {
-
-/// {"ops": [{"path", "op", "function", "storage", "operand", "accumulate", "inside", "result", "shape",
-/// "max_abs", "inf", "nan"}, …], "first_non_finite": {…} or null}, one op a line. Dtypes that an op does
-/// not have are null.
-std::string trace_text(const watch::Trace& trace);
 
 /// The first non-finite value: {"path", "op", "function", "index", "value", "value_in_f32",
 /// "largest_inside", "cure", "diagnosis"}.
 Json non_finite_json(const watch::NonFinite& found);
 
-/// Observes a run, and streams that text op by op, so that memory does not grow with the run.
+/// Observes a run, and streams {"ops": [{"path", "op", "function", "storage", "operand", "accumulate",
+/// "inside", "result", "shape", "max_abs", "inf", "nan"}, …], "first_non_finite": {…} or null} op by op, a
+/// line each, so that memory does not grow with the run. Dtypes that an op does not have are null.
 class TraceFile final : public watch::Observer {
  public:
   /// Writes no file: only finds non-finite values.

@@ -16,8 +16,8 @@ foreach(file IN ITEMS
     cli/picture_settings/remade_command cli/picture_settings/shell_line cli/terminal/output families/hub_cache families/presets
     flux/transformer_config formats/registry language_model/config stable_diffusion/unet_config
     # What casting costs, and plans.
-    casting/castable casting/cost_file casting/cost_table casting/knapsack casting/plan_file casting/planner
-    casting/rank_correlation casting/relaxation
+    casting/castable casting/cost_file casting/knapsack casting/plan_file casting/planner
+    casting/rank_correlation casting/relaxation cli/casting/cost_table
     # Importance matrices.
     convert/importance
     # Weights with scales beside them.

@@ -5,16 +5,17 @@
 #include <utility>
 #include <vector>
 
-#include <casting/cost_table.hpp>
 #include <casting/rank_correlation.hpp>
+#include <cli/casting/cost_table.hpp>
 
-#include <precast/io/joined.hpp>
 #include <precast/io/message.hpp>
 #include <precast/io/number_text.hpp>
 
-namespace precast::casting {
+namespace precast::cli {
 
 namespace {
+
+using casting::CostFile, casting::LayerCost, casting::Measure, plots::TextRows;
 
 /// The formats that have a column: all of the file's, as in the published tables; for estimates, only those
 /// that any layer has an estimate in.
@@ -34,16 +35,16 @@ std::vector<std::string> types_with(const CostFile& file, Measure measure) {
 }
 
 template <class WeightOf>
-CostTable table_of(const CostFile& file, Measure measure, WeightOf&& weight_of) {
+TextRows cost_rows(const CostFile& file, Measure measure, WeightOf&& weight_of) {
   const std::vector<std::string> types = types_with(file, measure);
-  CostTable table{{{"layer"}, {"bits"}}};
+  TextRows table{{"layer"}, {"bits"}};
   for (const std::string& type : types) {
     const auto bits = file.bits_of(type);
-    table.rows[0].push_back(type);
-    table.rows[1].push_back(bits ? io::significant(*bits, 5) : "");
+    table[0].push_back(type);
+    table[1].push_back(bits ? io::significant(*bits, 5) : "");
   }
   for (const LayerCost& layer : file.layers) {
-    std::vector<std::string>& row = table.rows.emplace_back(1, layer.name);
+    std::vector<std::string>& row = table.emplace_back(1, layer.name);
     for (const std::string& type : types) {
       const auto found = layer.types.find(type);
       const auto value = found == layer.types.end() ? std::nullopt : value_of(found->second, measure);
@@ -64,38 +65,31 @@ std::optional<double> agreement(const CostFile& file, const std::string& type, M
     estimates.push_back(*found->second.estimate);
     measured.push_back(*value);
   }
-  return rank_correlation(estimates, measured);
+  return casting::rank_correlation(estimates, measured);
 }
 
-void add_agreement(const CostFile& file, CostTable& table) {
+void add_agreement(const CostFile& file, TextRows& table) {
   for (const Measure measure : {Measure::relative_loss, Measure::relative_cost}) {
     std::vector<std::string> row{"rank correlation with " + std::string(to_string(measure))};
     bool any = false;
-    for (const std::string& type : std::span(table.rows.front()).subspan(1)) {
+    for (const std::string& type : std::span(table.front()).subspan(1)) {
       const auto correlation = agreement(file, type, measure);
       row.push_back(correlation ? io::fixed(*correlation, 2) : "");
       any = any || correlation;
     }
-    if (any) table.rows.push_back(std::move(row));
+    if (any) table.push_back(std::move(row));
   }
-}
-
-std::string quoted_for_csv(const std::string& text) {
-  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return quoted + '"';
 }
 
 }  // namespace
 
-CostTable cost_table(const CostFile& file, Measure measure) {
-  CostTable table = table_of(file, measure, [](const LayerCost&) { return 1.0; });
+TextRows cost_table(const CostFile& file, Measure measure) {
+  TextRows table = cost_rows(file, measure, [](const LayerCost&) { return 1.0; });
   if (measure == Measure::estimate) add_agreement(file, table);
   return table;
 }
 
-CostTable weighted_cost_table(const CostFile& file, Measure measure) {
+TextRows weighted_cost_table(const CostFile& file, Measure measure) {
   std::int64_t fewest = 0;
   for (const LayerCost& layer : file.layers) {
     if (!layer.parameters)
@@ -103,42 +97,9 @@ CostTable weighted_cost_table(const CostFile& file, Measure measure) {
                        "' does not say its parameters: a table weighted by them needs those of all layers");
     fewest = fewest ? std::min(fewest, *layer.parameters) : *layer.parameters;
   }
-  return table_of(file, measure, [&](const LayerCost& layer) {
+  return cost_rows(file, measure, [&](const LayerCost& layer) {
     return static_cast<double>(*layer.parameters) / static_cast<double>(fewest);
   });
 }
 
-std::string markdown_text(std::string_view text) {
-  const std::string shown = io::printable(text, text.size());
-  // An ampersand is plain before a space, as in the benchmarks' "fwd & back", which a program that reads
-  // tables looks for; before other characters it may begin a character reference.
-  const auto is_plain = [&](std::size_t at) { return at + 1 == shown.size() || shown[at + 1] == ' '; };
-  std::string escaped;
-  for (std::size_t i = 0; i < shown.size(); ++i) {
-    const char c = shown[i];
-    if (c == '|' || c == '<' || c == '\\' || (c == '&' && !is_plain(i))) escaped += '\\';
-    escaped += c;
-  }
-  return escaped;
-}
-
-std::string as_markdown(const CostTable& table) {
-  std::string text;
-  for (const auto& row : table.rows) {
-    for (const std::string& cell : row) text += "| " + markdown_text(cell) + (cell.empty() ? "" : " ");
-    text += "|\n";
-    if (&row != &table.rows.front()) continue;
-    text += "|---|";
-    for (std::size_t i = 1; i < row.size(); ++i) text += "--:|";
-    text += '\n';
-  }
-  return text;
-}
-
-std::string as_csv(const CostTable& table) {
-  std::string text;
-  for (const auto& row : table.rows) text += io::joined(row, ",", quoted_for_csv) + '\n';
-  return text;
-}
-
-}  // namespace precast::casting
+}  // namespace precast::cli
