@@ -41,7 +41,29 @@ if(TARGET precast_program)
           DESTINATION "${CMAKE_INSTALL_DATADIR}/precast/shapes" COMPONENT precast_program OPTIONAL)
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/reference_pipeline/shapes/model_sd/"
           DESTINATION "${CMAKE_INSTALL_DATADIR}/precast/shapes-sd" COMPONENT precast_program OPTIONAL)
-  set(_completions "${PROJECT_SOURCE_DIR}/reference_pipeline/cli/completions")
+  # The committed ones, without the commands that this build lacks (optional_commands in cli/app.cpp).
+  set(_lacking)
+  if(NOT precast_training_policies)
+    list(APPEND _lacking train bench)
+  endif()
+  if(NOT precast_has_experiments)
+    list(APPEND _lacking experiment)
+  endif()
+  if(NOT precast_has_watch)
+    list(APPEND _lacking doctor)
+  endif()
+  set(_completions "${PROJECT_BINARY_DIR}/completions")
+  foreach(_shell IN ITEMS precast.bash _precast precast.fish)
+    set(_committed "${PROJECT_SOURCE_DIR}/reference_pipeline/cli/completions/${_shell}")
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${_committed}")
+    file(READ "${_committed}" _script)
+    foreach(_command IN LISTS _lacking)
+      string(REGEX REPLACE "(generate compare [^\n]*)${_command} " "\\1" _script "${_script}")  # lists of all commands
+      string(REGEX REPLACE "\n    '${_command}:[^\n]*" "" _script "${_script}")  # zsh's list
+      string(REGEX REPLACE "\n[^\n]* __fish_use_subcommand -a ${_command} [^\n]*" "" _script "${_script}")
+    endforeach()
+    file(WRITE "${_completions}/${_shell}" "${_script}")
+  endforeach()
   install(FILES "${_completions}/precast.bash" RENAME precast COMPONENT precast_program
           DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions")
   install(FILES "${_completions}/_precast" COMPONENT precast_program
