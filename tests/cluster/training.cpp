@@ -352,6 +352,18 @@ TEST_CASE("ranks that Slurm tells to stop come to the end of their step too", "[
   CHECK(fs::exists(out / "checkpoint.safetensors"));
 }
 
+TEST_CASE("ranks of a machine have a share of its memory each", "[mpi]") {
+  const Scratch scratch;
+  const auto refused =
+      run({"train", "--output", (scratch.path() / "out").string(), "--width", "131072", "--layers", "1024"},
+          mpirun(2));
+  INFO(refused.err);
+  CHECK(refused.code == 1);
+  CHECK_THAT(refused.err, Catch::Contains("takes at least") &&
+                              Catch::Contains("are free for each of the 2 ranks on this machine: try") &&
+                              Catch::Contains("or fewer ranks on a machine"));
+}
+
 TEST_CASE("a signal to any rank is how the job ends, whichever it came to", "[mpi]") {
   const Scratch scratch;
   struct Ending {
