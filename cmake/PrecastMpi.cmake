@@ -44,7 +44,13 @@ if(_mpi STREQUAL "on" AND NOT PRECAST_BUILD_PIPELINE)
   message(WARNING "PRECAST_MPI=on builds what the program trains with over MPI, and PRECAST_BUILD_PIPELINE is OFF: it changes "
                   "nothing. -DPRECAST_BUILD_PIPELINE=ON builds the program.")
 endif()
-if(PRECAST_BUILD_PIPELINE AND NOT _mpi STREQUAL "off")
+if(_mpi STREQUAL "on" AND PRECAST_BUILD_PIPELINE AND NOT precast_training_policies)
+  message(FATAL_ERROR "PRECAST_MPI is on, and this build trains nothing (PRECAST_PRESET=${PRECAST_PRESET}, "
+                      "PRECAST_TRAINING=${PRECAST_TRAINING}): set PRECAST_PRESET=all and PRECAST_TRAINING=default, or leave "
+                      "PRECAST_MPI out.")
+endif()
+# Only `train` joins a job of MPI.
+if(PRECAST_BUILD_PIPELINE AND precast_training_policies AND NOT _mpi STREQUAL "off")
   set(_why "MPI was not found")
   precast_missing_mpi_folder(_missing)
   if(_missing)

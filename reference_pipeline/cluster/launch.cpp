@@ -14,13 +14,14 @@ namespace precast::cluster {
 
 namespace {
 
-/// A launcher's environment variables: the rank, the number of ranks and the rank on this machine.
+/// A launcher's environment variables: the rank, the number of ranks, and both on this machine.
 struct Names {
-  const char *rank, *size, *place;
+  const char *rank, *size, *place, *on_machine;
 };
-constexpr Names starters[]{{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"},
-                           {"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"},
-                           {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID"}};
+constexpr Names starters[]{{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
+                            "OMPI_COMM_WORLD_LOCAL_SIZE"},
+                           {"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"},
+                           {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", ""}};
 
 /// The most that MPI, which counts ranks in int, and Slurm can mean.
 constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
@@ -49,6 +50,18 @@ bool is_one_of_several() noexcept {
   return false;
 }
 
+bool is_started_by_srun() noexcept {
+  for (const Names& names : starters) {
+    const char* const size = std::getenv(names.size);
+    if (!size || !*size) continue;
+    // mpirun of Open MPI runs in a job of Slurm too, whose variables it leaves to the ranks. srun --mpi=pmi2
+    // sets PMI's variables beside Slurm's.
+    const char* const tasks = std::getenv("SLURM_STEP_NUM_TASKS");
+    return &names != &starters[0] && tasks && std::string_view(tasks) == size;
+  }
+  return false;
+}
+
 Launch launched() {
   for (const Names& names : starters) {
     const auto rank = variable(names.rank, 0), size = variable(names.size, 1);
@@ -60,7 +73,11 @@ Launch launched() {
     auto place = variable(names.place, 0);
     // srun --mpi=pmi2 sets PMI's rank and Slurm's local rank.
     if (!place && variable("SLURM_PROCID", 0) == rank) place = variable("SLURM_LOCALID", 0);
-    return {*rank, *size, names.rank, place};
+    // Slurm has the tasks of each node only in a notation of its own; by default it spreads them evenly.
+    auto on_machine = variable(names.on_machine, 1);
+    if (!on_machine && is_started_by_srun())
+      if (const auto nodes = variable("SLURM_STEP_NUM_NODES", 1)) on_machine = (*size + *nodes - 1) / *nodes;
+    return {*rank, *size, names.rank, place, on_machine};
   }
   return {};
 }

@@ -13,8 +13,9 @@ namespace precast::cluster {
 /// This process among those that were started together, from its environment.
 struct Launch {
   std::int64_t rank = 0, size = 1;
-  std::string by;                     ///< the variable that gave the rank; empty where none is set
-  std::optional<std::int64_t> place;  ///< the rank on its machine, where the environment has it
+  std::string by;                          ///< the variable that gave the rank; empty where none is set
+  std::optional<std::int64_t> place;       ///< the rank on its machine, where the environment has it
+  std::optional<std::int64_t> on_machine;  ///< how many ranks its machine has, likewise
 };
 
 /// Reads what mpirun (OMPI_COMM_WORLD_RANK, or PMI_RANK for other MPIs) or srun (SLURM_PROCID, in a step of
@@ -23,6 +24,10 @@ Launch launched();
 
 /// Whether several processes were started. Allocates nothing, so it may be called before anything is ready.
 bool is_one_of_several() noexcept;
+
+/// Whether srun started this process as a task of a step, so that its parent is Slurm's slurmstepd. Allocates
+/// nothing either.
+bool is_started_by_srun() noexcept;
 
 /// How long a rank that is told to stop may wait for the others, which may be gone. mpirun kills it after
 /// one second, or OMPI_MCA_odls_base_sigkill_timeout seconds; the rank reports why it ended before that.

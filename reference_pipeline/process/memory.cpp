@@ -72,10 +72,10 @@ std::int64_t peak_resident_memory() {
   return 0;
 }
 
-std::optional<std::int64_t> free_memory() {
-  std::optional<std::int64_t> least;
-  for (const auto& bytes : {available_to_system(), left_to_control_groups(), left_in_address_space()})
-    if (bytes && (!least || *bytes < *least)) least = bytes;
+std::optional<std::int64_t> free_memory(std::int64_t processes) {
+  std::optional<std::int64_t> least = left_in_address_space();  // of this process alone
+  for (const auto& bytes : {available_to_system(), left_to_control_groups()})
+    if (bytes && (!least || *bytes / processes < *least)) least = *bytes / processes;
   return least;
 }
 

@@ -7,8 +7,9 @@
 namespace precast::process {
 
 /// Bytes available to this process: the least of free memory, what its control group allows and what its
-/// address-space limit leaves. Nothing where the system does not report it.
-std::optional<std::int64_t> free_memory();
+/// address-space limit leaves. Nothing where the system does not report it. Where `processes` are about to
+/// allocate at once, one gets an equal share of memory and control group.
+std::optional<std::int64_t> free_memory(std::int64_t processes = 1);
 
 /// Configures the C library's heap; call at the start of a program. All threads allocate from one arena:
 /// with one for each, no thread reuses what another freed, and the peak of a run grew by 8 MiB, depending

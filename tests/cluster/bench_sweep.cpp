@@ -18,6 +18,16 @@ TEST_CASE("ranks of a benchmark that have no parts are refused in one line") {
   CHECK(std::filesystem::is_empty(scratch.path()));
 }
 
+TEST_CASE("ranks of a benchmark have a share of their machine's memory each") {
+  const Scratch scratch;
+  const auto refused = run({"bench", "lm", "--sizes", "2.7B", "--contexts", "8192", "--batch", "1024",
+                            "--policies", "f32,bf16", "--steps", "1", "--device", "cpu", "--shard", "auto"},
+                           "OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_LOCAL_SIZE=2");
+  INFO(refused.err);
+  CHECK(refused.code == 1);
+  CHECK_THAT(refused.err, Catch::Contains("are free for each of the 2 ranks on this machine"));
+}
+
 TEST_CASE("bench lm --shard auto of two ranks, merged, has the cases of the whole", "[mpi]") {
   const Scratch scratch;
   const std::string folder = scratch.path().string() + "/";

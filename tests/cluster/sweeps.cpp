@@ -1,4 +1,5 @@
 // Which part of a sweep a process is, from what Slurm and mpirun say; and parts that are the whole.
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
@@ -25,8 +26,9 @@ class Environment {
  public:
   explicit Environment(std::map<std::string, std::string> set) {
     for (const char* name :
-         {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "PMI_RANK",
-          "PMI_SIZE", "MPI_LOCALRANKID", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID",
+         {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
+          "OMPI_COMM_WORLD_LOCAL_SIZE", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS",
+          "SLURM_STEP_NUM_NODES", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID",
           "SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_MIN", "SLURM_ARRAY_TASK_MAX", "SLURM_ARRAY_TASK_STEP",
           "SLURM_ARRAY_TASK_COUNT", "OMPI_MCA_odls_base_sigkill_timeout", "CUDA_VISIBLE_DEVICES"}) {
       if (const char* old = std::getenv(name)) before_[name] = old;
@@ -166,6 +168,29 @@ TEST_CASE("a sweep has as many parts by its environment as by --shard I/N") {
   CHECK_THROWS_WITH(shard_in("2049", "2"),
                     Catch::Contains("one of 4098") && Catch::Contains("at most 4096 parts: start fewer"));
   CHECK_THROWS_WITH(shard_in("2147483647", "2147483647"), Catch::Contains("one of 4611686014132420609"));
+}
+
+TEST_CASE("who started a rank, and how many share its machine, is in the environment") {
+  using Started = std::pair<bool, std::int64_t>;
+  const auto started_in = [](const std::map<std::string, std::string>& set) {
+    const Environment environment(set);
+    return Started(is_started_by_srun(), launched().on_machine.value_or(0));
+  };
+  std::map<std::string, std::string> variables{
+      {"SLURM_PROCID", "1"}, {"SLURM_STEP_NUM_TASKS", "5"}, {"SLURM_STEP_NUM_NODES", "2"}};
+  CHECK(started_in({}) == Started(false, 0));
+  CHECK(started_in(variables) == Started(true, 3));
+  const std::map<std::string, std::string> of_pmi2{{"PMI_RANK", "1"}, {"PMI_SIZE", "5"}};
+  CHECK(started_in(of_pmi2) == Started(false, 0));
+  variables.insert(of_pmi2.begin(), of_pmi2.end());
+  CHECK(started_in(variables) == Started(true, 3));
+  // mpirun in a job of Slurm, as a task of each node.
+  variables["PMI_SIZE"] = "8";
+  variables["MPI_LOCALNRANKS"] = "4";
+  CHECK(started_in(variables) == Started(false, 4));
+  variables.insert(
+      {{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "5"}, {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}});
+  CHECK(started_in(variables) == Started(false, 2));
 }
 
 TEST_CASE("a rank that is to stop says why before mpirun kills it") {

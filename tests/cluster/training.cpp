@@ -326,6 +326,48 @@ TEST_CASE("ranks that are all told to stop come to the end of their step, howeve
   CHECK(fs::exists(out / "checkpoint.safetensors"));
 }
 
+TEST_CASE("ranks that Slurm tells to stop come to the end of their step too", "[mpi]") {
+  const Scratch scratch;
+  const fs::path out = scratch.path() / "out", said = scratch.path() / "said";
+  std::string line = program::quoted(PRECAST_PROGRAM);
+  for (const std::string& word : words_of(out, 2, {"--checkpoint-every", "1000000", "--steps", "1000000"}))
+    line += " " + program::quoted(word);
+  // As slurmstepd does, a parent has srun's variables, and passes SIGTERM on.
+  const std::string parent =
+      scratch.file("parent.sh",
+                   "export SLURM_PROCID=$OMPI_COMM_WORLD_RANK SLURM_STEP_NUM_TASKS=2\n"
+                   "unset OMPI_COMM_WORLD_RANK OMPI_COMM_WORLD_SIZE\n" +
+                       line +
+                       " &\nrank=$!\necho $rank > rank$SLURM_PROCID\ntrap 'kill -TERM $rank' TERM\n"
+                       "wait $rank\nwait $rank\n");
+  // The second rank stands still for longer than one waits that mpirun stopped.
+  const std::string script =
+      "cd " + program::quoted(scratch.path().string()) + "; (exec env --default-signal=INT,TERM " +
+      mpirun(2) + " sh " + program::quoted(parent) + ") >/dev/null 2>" + program::quoted(said.string()) +
+      " & job=$!; for i in $(seq 600); do [ -s " + program::quoted(out.string() + ".jsonl") +
+      " ] && break; sleep 0.1; done; kill -STOP $(cat rank1); pkill -TERM -P $job; sleep 2; kill -CONT $(cat "
+      "rank1); wait $job";
+  const int status = std::system(script.c_str());
+  const std::string err = program::content(said);
+  INFO(err);
+  CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 143));
+  CHECK_THAT(err, Catch::Contains("precast: error: interrupted: --resume goes on from the checkpoint"));
+  CHECK(count_of(err, "precast: error:") == 1);
+  CHECK(fs::exists(out / "checkpoint.safetensors"));
+}
+
+TEST_CASE("ranks of a machine have a share of its memory each", "[mpi]") {
+  const Scratch scratch;
+  const auto refused =
+      run({"train", "--output", (scratch.path() / "out").string(), "--width", "131072", "--layers", "1024"},
+          mpirun(2));
+  INFO(refused.err);
+  CHECK(refused.code == 1);
+  CHECK_THAT(refused.err, Catch::Contains("takes at least") &&
+                              Catch::Contains("are free for each of the 2 ranks on this machine: try") &&
+                              Catch::Contains("or fewer ranks on a machine"));
+}
+
 TEST_CASE("a signal to any rank is how the job ends, whichever it came to", "[mpi]") {
   const Scratch scratch;
   struct Ending {

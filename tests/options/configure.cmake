@@ -1,9 +1,10 @@
 # Configures SOURCE with OPTIONS (separated by |), programs of the folder PROGRAMS before those of PATH. Either it must fail
 # and say SAYS, or it must succeed, with a note that says NOTES, with the models of PATHS paths, PATH among them, the same for
 # CUDA where CUDA is said, those of TRAINED policies of training where that is said, the source HOLDS in a unit of the
-# pipeline, the text FLAG in the compiler's command lines, and nothing that names a precision in WITHOUT. BELOW is a folder
-# that SOURCE is seen in; IN_SOURCE configures a copy of its CMake files in their own folder. PATH_LIST is what
-# cmake/path_list.cpp was compiled to from PATH_LIST_OF: with the same compiler, flags and headers it is not compiled again.
+# pipeline, the text FLAG in the compiler's command lines, what matches PC in precast.pc, nothing that names a precision in
+# WITHOUT, and completions that offer no command in LACKS. BELOW is a folder that SOURCE is seen in; IN_SOURCE configures a
+# copy of its CMake files in their own folder. PATH_LIST is what cmake/path_list.cpp was compiled to from PATH_LIST_OF: with the
+# same compiler, flags and headers it is not compiled again.
 cmake_minimum_required(VERSION 3.25)
 
 set(build "${SCRATCH}/${NAME}")
@@ -95,6 +96,20 @@ else()
   if(place EQUAL -1)
     message(FATAL_ERROR "no command line has ${FLAG}")
   endif()
+  if(PC)
+    file(READ "${build}/precast.pc" pc)
+    if(NOT pc MATCHES "${PC}")
+      message(FATAL_ERROR "precast.pc does not have ${PC}: ${pc}")
+    endif()
+  endif()
+  foreach(command IN LISTS LACKS)
+    foreach(shell IN ITEMS precast.bash _precast precast.fish)
+      file(STRINGS "${build}/completions/${shell}" offers REGEX "generate compare.* ${command} |'${command}:|-a ${command} ")
+      if(offers)
+        message(FATAL_ERROR "the completions ${shell} offer ${command}: ${offers}")
+      endif()
+    endforeach()
+  endforeach()
   file(GLOB units RELATIVE "${build}/kernels" "${build}/kernels/*.cpp" "${build}/kernels/cuda/*.c*")
   foreach(precision IN LISTS WITHOUT)
     foreach(name IN LISTS units paths training_policies)

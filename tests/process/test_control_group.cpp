@@ -6,6 +6,7 @@
 
 #include <catch2/catch.hpp>
 #include <process/control_group.hpp>
+#include <process/memory.hpp>
 #include <support/temporary_folder.hpp>
 
 using precast::process::left_to_control_groups;
@@ -82,4 +83,11 @@ TEST_CASE("control groups of version 1, and of both versions side by side") {
   CHECK(groups.left("4:memory_other:/docker/x\n") == std::nullopt);
   groups.version_2("unified/docker/x", std::to_string(30 * mib), 10 * mib);
   CHECK(groups.left("4:memory:/docker/x\n0::/docker/x\n") == 20 * mib);
+}
+
+TEST_CASE("of processes that begin at once, each has a share of the memory") {
+  const auto alone = precast::process::free_memory(), shared = precast::process::free_memory(64);
+  REQUIRE(alone);
+  REQUIRE(shared);
+  CHECK(*shared <= *alone / 16);  // whatever other programs free in the meantime
 }

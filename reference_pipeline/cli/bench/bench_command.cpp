@@ -1,5 +1,7 @@
 // precast bench: how long the steps of language models take, and attention alone.
+#include <algorithm>
 #include <array>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -30,6 +32,7 @@
 
 #include <precast/io/atomic_file.hpp>
 #include <precast/io/message.hpp>
+#include <precast/memory/dry_run.hpp>
 
 namespace precast::cli {
 
@@ -91,11 +94,31 @@ std::vector<ChosenCase> chosen_cases(const BenchOptions& options, const timing::
   return chosen;
 }
 
-/// The message that a case needs more memory than is free; "" if it fits.
-std::string lacking(const ChosenCase& one, std::optional<std::int64_t> free_bytes) {
-  if (!free_bytes || one.needed <= *free_bytes) return "";
-  return "needs " + in_bytes(one.needed) + ", and " + in_bytes(*free_bytes) + " are free";
-}
+/// The memory of the device that is free for cases.
+class FreeMemory {
+ public:
+  /// With --shard auto on the CPU, each rank keeps to its share of what is free as they begin: what is free
+  /// later depends on the cases that the other ranks of the machine are at.
+  FreeMemory(const families::Backend& device, const SweepPart& part) : device_(device) {
+    if (device.counted_memory() == DryRun::Counts::host_memory) sharing_ = ranks_of_machine(part);
+    if (sharing_ > 1) share_ = process::free_memory(sharing_);
+  }
+  void update() {
+    bytes_ = device_.free_memory();
+    if (bytes_ && share_) bytes_ = std::min(*bytes_, *share_);
+  }
+  /// The message that a case needs more memory than is free; "" if it fits.
+  std::string lacking(const ChosenCase& one) const {
+    if (!bytes_ || one.needed <= *bytes_) return "";
+    return "needs " + in_bytes(one.needed) + ", and " + in_bytes(*bytes_) + " are free" +
+           (sharing_ > 1 ? " for each of the " + std::to_string(sharing_) + " ranks on this machine" : "");
+  }
+
+ private:
+  const families::Backend& device_;
+  std::int64_t sharing_ = 1;
+  std::optional<std::int64_t> share_, bytes_;
+};
 
 /// A number of cases, and the sum of their work.
 struct Amount {
@@ -107,10 +130,10 @@ struct Amount {
 };
 
 /// The cases that fit into memory, and their work: cases that do not fit are skipped and take no time.
-Amount that_fit(std::span<const ChosenCase> cases, std::optional<std::int64_t> free_bytes) {
+Amount that_fit(std::span<const ChosenCase> cases, const FreeMemory& memory) {
   Amount fitting;
   for (const ChosenCase& one : cases)
-    if (lacking(one, free_bytes).empty()) fitting.add(one);
+    if (memory.lacking(one).empty()) fitting.add(one);
   return fitting;
 }
 
@@ -124,6 +147,7 @@ std::string what_takes_less(const BenchOptions& options) {
 }
 
 Results measured(const BenchOptions& options, const timing::Suite& suite, const families::Backend& device) {
+  FreeMemory memory(device, options.part);
   const std::vector<ChosenCase> chosen = chosen_cases(options, suite);
   Amount done, left;
   Results results = suite.empty;
@@ -133,9 +157,9 @@ Results measured(const BenchOptions& options, const timing::Suite& suite, const 
     for (std::size_t i = 0; i < chosen.size(); ++i) {
       const ChosenCase& one = chosen[i];
       process::give_back_memory();
-      const auto free_bytes = device.free_memory();
-      left = that_fit(std::span(chosen).subspan(i), free_bytes);
-      std::string reason = lacking(one, free_bytes);
+      memory.update();
+      left = that_fit(std::span(chosen).subspan(i), memory);
+      std::string reason = memory.lacking(one);
       try {
         std::int64_t run = 0;
         if (reason.empty()) {

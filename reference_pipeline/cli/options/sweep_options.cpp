@@ -24,6 +24,10 @@ std::string device_of(const SweepPart& part, const std::string& wanted) {
   });
 }
 
+std::int64_t ranks_of_machine(const SweepPart& part) {
+  return part.from_environment ? cluster::launched().on_machine.value_or(1) : 1;
+}
+
 CLI::Option* add_shard_option(CLI::App& command, SweepPart& part, const std::string& description) {
   return command
       .add_option_function<std::string>(

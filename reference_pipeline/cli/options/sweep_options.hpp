@@ -34,6 +34,10 @@ std::vector<std::int64_t> places_of(const SweepPart& part, std::int64_t count, c
 /// Throws UsageError, and InputError if the environment does not give the rank.
 std::string device_of(const SweepPart& part, const std::string& wanted);
 
+/// How many ranks of this process's machine do parts with it: 1 without --shard auto, and where the
+/// environment does not say.
+std::int64_t ranks_of_machine(const SweepPart& part);
+
 /// The file that the part writes for `file`: with --shard auto "cost-2-of-4.json" for "cost.json" and 2/4.
 std::string file_of(const SweepPart& part, const std::string& file);
 

@@ -14,7 +14,7 @@ namespace precast::cli {
 
 namespace {
 
-volatile std::sig_atomic_t interrupting = 0, is_of_parent = 0, is_muted = 0;
+volatile std::sig_atomic_t interrupting = 0, is_of_mpirun = 0, is_srun = 0, is_muted = 0;
 
 /// The handler's own stack: oneDNN's f32 AVX2 kernels use more below the stack pointer than the red zone of
 /// 128 bytes, which a handler on the same stack would overwrite.
@@ -35,7 +35,7 @@ void on_signal(int signal, siginfo_t* facts, void*) {
   constexpr std::int64_t same_milliseconds = 300;
   std::int64_t first = 0;
   if (first_signal.compare_exchange_strong(first, milliseconds_now())) {
-    is_of_parent = facts->si_pid == getppid();
+    is_of_mpirun = facts->si_pid == getppid() && !is_srun;
     interrupting = signal;
     if (is_muted || quiet()) return;
     static_cast<void>(
@@ -50,6 +50,7 @@ void on_signal(int signal, siginfo_t* facts, void*) {
 
 void catch_interrupts() {
   is_muted = cluster::is_one_of_several();  // mpirun signals all ranks, for reasons of its own too
+  is_srun = cluster::is_started_by_srun();
   stack_t stack{};
   if (sigaltstack(nullptr, &stack) == 0 && (stack.ss_flags & SS_DISABLE)) {  // unless a sanitizer has one
     stack = {.ss_sp = stack_of_handler, .ss_flags = 0, .ss_size = sizeof stack_of_handler};
@@ -69,7 +70,7 @@ void catch_interrupts() {
 
 int interrupting_signal() { return interrupting; }
 
-bool is_interrupted_by_parent() { return is_of_parent; }
+bool is_interrupted_by_mpirun() { return is_of_mpirun; }
 
 void throw_if_interrupted(const std::string& left_behind) {
   if (interrupting) throw Interrupted("interrupted: " + left_behind, interrupting);

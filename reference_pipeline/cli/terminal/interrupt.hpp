@@ -21,8 +21,10 @@ void catch_interrupts();
 /// The signal that asked, or 0.
 int interrupting_signal();
 
-/// Whether the signal was sent by the parent process, as by mpirun.
-bool is_interrupted_by_parent();
+/// Whether the signal was sent by the parent process, as by mpirun, which does so where a rank has died.
+/// False under srun: Slurm sends SIGTERM to ask for the end (scancel, time limit, preemption), and SIGKILL
+/// where a rank has died.
+bool is_interrupted_by_mpirun();
 
 /// Throws Interrupted if the flag is set, with what the run leaves behind: "2 of 6 pictures written".
 void throw_if_interrupted(const std::string& left_behind = "nothing was written");

@@ -104,14 +104,14 @@ Tokenizer tokenizer_of_characters(const Text& data, const std::optional<Text>& v
 
 /// A new model with values drawn from the seed. A tokenizer of characters is built from
 /// `texts`.
-TrainInputs new_model(const TrainOptions& options, const Texts& texts, int ranks,
+TrainInputs new_model(const TrainOptions& options, const Texts& texts, cluster::Communicator& job,
                       const language_model::TrainingDevice& device,
                       const language_model::DataParallel& parallel) {
   TrainInputs inputs;
   inputs.tokenizer = options.tokenizer == "bytes" ? Tokenizer::of_bytes()
                                                   : tokenizer_of_characters(*texts.data, texts.validation);
   inputs.config = options.new_model(inputs.tokenizer->size());
-  require_memory(options, inputs.config, ranks, device, parallel);
+  require_memory(options, inputs.config, job, device, parallel);
   inputs.values = initial_values(parameters_of(inputs.config), options.seed);
   return inputs;
 }
@@ -122,11 +122,11 @@ bool has_checkpoint_alone(const std::filesystem::path& folder) {
 }
 
 TrainInputs model_of_folder(const TrainOptions& options, const std::filesystem::path& folder,
-                            const cluster::Communicator& job, const language_model::TrainingDevice& device,
+                            cluster::Communicator& job, const language_model::TrainingDevice& device,
                             const language_model::DataParallel& parallel) {
   TrainInputs inputs;
   inputs.config = LanguageModelConfig::load(folder / "config.json");
-  require_memory(options, inputs.config, job.size(), device, parallel);
+  require_memory(options, inputs.config, job, device, parallel);
   inputs.tokenizer = tokenizer_of(folder, inputs.config.vocabulary);
   const bool of_checkpoint = options.resume || has_checkpoint_alone(folder);
   if (options.resume)  // overwritten by the checkpoint's values
@@ -240,13 +240,13 @@ void check_inputs_of_training(const TrainOptions& options) {
   check_inputs_stay(std::array<std::filesystem::path, 2>{options.log, options.report}, inputs);
 }
 
-TrainInputs open_inputs(const TrainOptions& options, const cluster::Communicator& job,
+TrainInputs open_inputs(const TrainOptions& options, cluster::Communicator& job,
                         const language_model::TrainingDevice& device,
                         const language_model::DataParallel& parallel) {
   const std::filesystem::path folder = options.resume ? options.output : options.model;
   const bool is_new = folder.empty(), of_file = !options.batches.empty();
   const Texts texts = texts_of(options, is_new);
-  TrainInputs inputs = is_new ? new_model(options, texts, job.size(), device, parallel)
+  TrainInputs inputs = is_new ? new_model(options, texts, job, device, parallel)
                               : model_of_folder(options, folder, job, device, parallel);
   inputs.batches = batches_of(options, inputs, texts.data, folder, job.size());
   require_context(options, inputs);

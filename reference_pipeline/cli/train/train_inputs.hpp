@@ -36,7 +36,8 @@ void check_inputs_of_training(const TrainOptions& options);
 
 /// Reads the inputs that the options name, and this rank's part of the batches. Throws InputError,
 /// UsageError, and DoesNotFit if the run, parallel as given, needs more memory than is free on the device.
-TrainInputs open_inputs(const TrainOptions& options, const cluster::Communicator& job,
+/// All ranks call it.
+TrainInputs open_inputs(const TrainOptions& options, cluster::Communicator& job,
                         const language_model::TrainingDevice& device,
                         const language_model::DataParallel& parallel);
 

@@ -27,9 +27,9 @@ int signal_to_any(cluster::Communicator& job) {
 bool stop_requested() {
   const int signal = interrupting_signal();
   if (training == Training::is_being_left) return signal != signal_of_leaving;
-  // SIGTERM from the process that started the ranks means that a rank has died, for which the others would
-  // wait for ever. From any other process it is a request, and the current step is completed.
-  return training == Training::yes ? signal == SIGTERM && is_interrupted_by_parent() : signal != 0;
+  // SIGTERM from mpirun means that a rank has died, for which the others would wait for ever. From any other
+  // process it is a request, and the current step is completed.
+  return training == Training::yes ? signal == SIGTERM && is_interrupted_by_mpirun() : signal != 0;
 }
 
 TrainingScope::TrainingScope() { training = Training::yes; }
@@ -46,7 +46,7 @@ void stop_if_interrupted(cluster::Communicator& job, const std::function<std::st
 }
 
 void end_together(cluster::Communicator& job) {
-  if (job.rank() == 0 && is_interrupted_by_parent()) return;  // all is written, and nobody may come
+  if (job.rank() == 0 && is_interrupted_by_mpirun()) return;  // all is written, and nobody may come
   const TrainingScope trains;
   cluster::sum(job, 0);
 }
