@@ -8,6 +8,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include <precast/backend.hpp>
 #include <precast/dtype/dtype.hpp>
 #include <precast/dtype/scalar.hpp>
 
@@ -61,3 +62,8 @@ BlockDecoder block_decoder(const DtypeInfo& format) {
 }
 
 }  // namespace precast::host
+
+// A unit that sees only declarations of kernels links the units of kernels/ with the decoders.
+#if PRECAST_HOLDS_KERNELS
+#include <precast/host/blocks/block_decoding.hpp>
+#endif
