@@ -3,7 +3,6 @@
 // policy.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <string_view>
 #include <type_traits>
@@ -11,16 +10,9 @@
 #include <precast/backend.hpp>
 #include <precast/dtype/dtype.hpp>
 #include <precast/dtype/scalar.hpp>
+#include <precast/host/blocks/block_rows.hpp>
 
 namespace precast::host {
-
-/// Rows of a matrix in blocks: the bytes of the first, and the stride between rows in bytes.
-struct BlockRows {
-  const std::byte* first = nullptr;
-  std::int64_t bytes_per_row = 0;
-
-  BlockRows from_row(std::int64_t row) const { return {first + row * bytes_per_row, bytes_per_row}; }
-};
 
 /// Writes columns [first, first + columns) of `count` rows, row r from to + r * stride on, each value rounded
 /// to T once: the same bits as decode_run gives, and then convert_value.
