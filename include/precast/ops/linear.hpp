@@ -150,8 +150,8 @@ inline namespace PRECAST_BACKEND {
 
 /// out = activation(x W^T + b), x [..., in_features], out [..., out_features]. Operands are rounded to the
 /// policy's operand dtype, sums kept in its accumulate dtype, bias and activation computed in f32, results
-/// rounded once. `out` may be strided. Throws ShapeError where shapes do not fit, or `out` overlaps x or a
-/// borrowed weight.
+/// rounded once. `out` may be strided. On CPUs with AVX-512 BF16, bf16 operands that are subnormal count as
+/// zero. Throws ShapeError where shapes do not fit, or `out` overlaps x or a borrowed weight.
 template <PolicyType P, ScalarArray X>
 void linear_into(const X& x, const LinearWeight<P>& weight, const LinearOptions& options,
                  ResultOf<P, Matmul> out, const Context& context = current_context()) {
