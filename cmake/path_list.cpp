@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <utility>
 
+#define PRECAST_LINK_KERNELS 1  // no kernel is called
 #include <precast/dtype/blocks/block_formats.hpp>
 #include <precast/dtype/blocks/scaled_rows.hpp>
 #include <precast/host/blocks/block_decoder.hpp>

@@ -1,4 +1,4 @@
-// expect: Precast: conv2d takes its weight as a ConvWeight<P>, which packs a tensor or view once
+// expect: Precast: linear and conv2d take their weight as a LinearWeight<P> or a ConvWeight<P>
 #include <precast/ops/conv.hpp>
 
 using namespace precast;

@@ -1,4 +1,4 @@
-// expect: Precast: linear takes its weight as a LinearWeight<P>, which packs a tensor or view once
+// expect: Precast: linear and conv2d take their weight as a LinearWeight<P> or a ConvWeight<P>
 #include <precast/ops/linear.hpp>
 
 using namespace precast;

@@ -1,9 +1,12 @@
 // A user's file that calls each op once, for a result of its own; every_op_into.cu writes into given memory.
 // It compiles as anybody's would: without an experimental flag of nvcc's, and without a warning of its or the
 // host compiler's.
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
+#include <precast/dtype/blocks/k_blocks.hpp>
 #include <precast/ops/add_per_sample.hpp>
 #include <precast/ops/attention.hpp>
 #include <precast/ops/cast.hpp>
@@ -39,6 +42,8 @@ void run() {
   (void)linear<P>(x, lw, {.activation = ActivationFunction::silu});
   const Tensor<S> on_device(Shape{64, 64});
   (void)linear<P>(x, LinearWeight<P>::borrowed(on_device, w));
+  (void)LinearWeight<P>::in_blocks(dtype_info<q4_k>, 64, 64, [](std::span<std::byte>) {});
+  (void)LinearWeight<P>::bytes_in_blocks(dtype_info<q4_k>, 64, 64);
   (void)linear_input_gradient<P>(x, TransposedWeight<P>(lw));
   HostTensor<S> cw(Shape{64, 64, 3, 3});
   ConvWeight<P> cv(cw);

@@ -14,7 +14,6 @@
 #include <precast/cuda/matmul/matmul.hpp>
 #include <precast/cuda/matmul/transpose.hpp>
 #elif PRECAST_HOLDS_KERNELS
-#include <precast/host/blocks/block_decoding.hpp>
 #include <precast/host/blocks/block_dots.hpp>
 #include <precast/host/matmul/matmul.hpp>
 #include <precast/host/rows/transpose.hpp>

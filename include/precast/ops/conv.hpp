@@ -241,19 +241,23 @@ auto conv2d(const X& x, const ConvWeight<P>& weight, const ConvOptions& options 
   detail::conv2d_of_sizes<precisions<P, Conv>>(in, weight, sizes, options.activation, out.view());
   return out;
 }
-/// Does not compile (static_assert): a weight that is a plain tensor or view, with or without a bias.
-template <PolicyType P, ScalarArray X, ScalarArray W>
-Tensor<typename precisions<P, Conv>::result> conv2d(const X& x, const W&, const ConvOptions& = {},
+
+/// Do not compile (static_assert): a weight that is a plain tensor or view, with or without a bias.
+template <PolicyType P, ScalarArray W>
+Tensor<typename precisions<P, Conv>::result> conv2d(detail::AnyArgument, const W&, const ConvOptions& = {},
                                                     const Context& = current_context()) {
-  static_assert(!ScalarArray<W>,
-                "Precast: conv2d takes its weight as a ConvWeight<P>, which packs a tensor or view once: "
-                "ConvWeight<P>(weight, bias), or ConvWeight<P>::borrowed(weight, bias) of a device's.");
-  return Tensor<typename precisions<P, Conv>::result>(x.shape());
+  detail::refuse_plain_weight<W>();
+  return {};
 }
-template <PolicyType P, ScalarArray X, ScalarArray W, class Bias>
-auto conv2d(const X& x, const W& weight, const Bias&, const ConvOptions& options = {},
+template <PolicyType P, ScalarArray W>
+auto conv2d(detail::AnyArgument x, const W& weight, detail::AnyArgument, const ConvOptions& = {},
             const Context& = current_context()) {
-  return conv2d<P>(x, weight, options);
+  return conv2d<P>(x, weight);
+}
+template <PolicyType, ScalarArray W>
+void conv2d_into(detail::AnyArgument, const W&, const ConvOptions&, detail::AnyArgument,
+                 const Context& = current_context()) {
+  detail::refuse_plain_weight<W>();
 }
 
 }  // namespace PRECAST_BACKEND

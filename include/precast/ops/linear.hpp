@@ -150,8 +150,8 @@ inline namespace PRECAST_BACKEND {
 
 /// out = activation(x W^T + b), x [..., in_features], out [..., out_features]. Operands are rounded to the
 /// policy's operand dtype, sums kept in its accumulate dtype, bias and activation computed in f32, results
-/// rounded once. `out` may be strided. Throws ShapeError where shapes do not fit, or `out` overlaps x or a
-/// borrowed weight.
+/// rounded once. `out` may be strided. On CPUs with AVX-512 BF16, bf16 operands that are subnormal count as
+/// zero. Throws ShapeError where shapes do not fit, or `out` overlaps x or a borrowed weight.
 template <PolicyType P, ScalarArray X>
 void linear_into(const X& x, const LinearWeight<P>& weight, const LinearOptions& options,
                  ResultOf<P, Matmul> out, const Context& context = current_context()) {
@@ -171,19 +171,30 @@ auto linear(const X& x, const LinearWeight<P>& weight, const LinearOptions& opti
   return detail::into_new<P, Matmul>(x.shape().with_back(weight.out_features()), context,
                                      [&](auto out) { linear_into<P>(x, weight, options, out); });
 }
-/// Does not compile (static_assert): a weight that is a plain tensor or view, with or without a bias.
-template <PolicyType P, ScalarArray X, ScalarArray W>
-Tensor<typename precisions<P, Matmul>::result> linear(const X& x, const W&, const LinearOptions& = {},
+
+/// Do not compile (static_assert): a weight that is a plain tensor or view, with or without a bias. (The
+/// linear_into of ops/training_linear.hpp takes one.)
+template <PolicyType P, ScalarArray W>
+Tensor<typename precisions<P, Matmul>::result> linear(detail::AnyArgument, const W&,
+                                                      const LinearOptions& = {},
                                                       const Context& = current_context()) {
-  static_assert(!ScalarArray<W>,
-                "Precast: linear takes its weight as a LinearWeight<P>, which packs a tensor or view once: "
-                "LinearWeight<P>(weight, bias), or LinearWeight<P>::borrowed(weight, bias) of a device's.");
-  return Tensor<typename precisions<P, Matmul>::result>(x.shape());
+  detail::refuse_plain_weight<W>();
+  return {};
 }
-template <PolicyType P, ScalarArray X, ScalarArray W, class Bias>
-auto linear(const X& x, const W& weight, const Bias&, const LinearOptions& options = {},
+template <PolicyType P, ScalarArray W>
+auto linear(detail::AnyArgument x, const W& weight, detail::AnyArgument, const LinearOptions& = {},
             const Context& = current_context()) {
-  return linear<P>(x, weight, options);
+  return linear<P>(x, weight);
+}
+template <PolicyType, ScalarArray W>
+void linear_into(detail::AnyArgument, const W&, const LinearOptions&, detail::AnyArgument,
+                 const Context& = current_context()) {
+  detail::refuse_plain_weight<W>();
+}
+template <PolicyType, ScalarArray W>
+void linear_into(detail::AnyArgument, const W&, detail::AnyArgument, detail::AnyArgument = 0,
+                 detail::AnyArgument = 0) {
+  detail::refuse_plain_weight<W>();
 }
 
 }  // namespace PRECAST_BACKEND

@@ -41,6 +41,22 @@ class HoldsValues {
   bool held_ = true;
 };
 
+/// Does not compile (static_assert): a weight that is a plain tensor or view.
+template <ScalarArray W>
+void refuse_plain_weight() {
+  static_assert(!ScalarArray<W>,
+                "Precast: linear and conv2d take their weight as a LinearWeight<P> or a ConvWeight<P>, which "
+                "packs a tensor or view once: LinearWeight<P>(weight, bias), or "
+                "LinearWeight<P>::borrowed(weight, bias) of a device's. A weight that is trained is read in "
+                "place by linear_into of ops/training_linear.hpp.");
+}
+
+/// Any argument of a call that does not compile. Where an overload takes the argument itself, it is called.
+struct AnyArgument {
+  template <class T>
+  AnyArgument(const T&) {}  // NOLINT(google-explicit-constructor)
+};
+
 /// Throws ShapeError where the result of an op overlaps a borrowed weight, which a device reads in place:
 /// the op would overwrite it.
 template <class Out, class Packed>

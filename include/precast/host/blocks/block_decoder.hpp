@@ -3,23 +3,16 @@
 // policy.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <string_view>
 #include <type_traits>
 
+#include <precast/backend.hpp>
 #include <precast/dtype/dtype.hpp>
 #include <precast/dtype/scalar.hpp>
+#include <precast/host/blocks/block_rows.hpp>
 
 namespace precast::host {
-
-/// Rows of a matrix in blocks: the bytes of the first, and the stride between rows in bytes.
-struct BlockRows {
-  const std::byte* first = nullptr;
-  std::int64_t bytes_per_row = 0;
-
-  BlockRows from_row(std::int64_t row) const { return {first + row * bytes_per_row, bytes_per_row}; }
-};
 
 /// Writes columns [first, first + columns) of `count` rows, row r from to + r * stride on, each value rounded
 /// to T once: the same bits as decode_run gives, and then convert_value.
@@ -61,3 +54,8 @@ BlockDecoder block_decoder(const DtypeInfo& format) {
 }
 
 }  // namespace precast::host
+
+// A unit that sees only declarations of kernels links the units of kernels/ with the decoders.
+#if PRECAST_HOLDS_KERNELS
+#include <precast/host/blocks/block_decoding.hpp>
+#endif

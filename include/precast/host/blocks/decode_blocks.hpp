@@ -9,16 +9,10 @@
 #include <cstring>
 #include <span>
 
-#include <precast/backend.hpp>
 #include <precast/dtype/blocks/block_formats.hpp>
 #include <precast/dtype/dtype.hpp>
 #include <precast/host/blocks/block_decoder.hpp>
 #include <precast/memory/memory.hpp>
-
-// A unit that sees only declarations of kernels links the unit of kernels/ that decodes to f32.
-#if PRECAST_HOLDS_KERNELS
-#include <precast/host/blocks/block_decoding.hpp>
-#endif
 
 namespace precast::host {
 

@@ -10,7 +10,7 @@
 #include <type_traits>
 
 #include <precast/dtype/blocks/scaled_rows.hpp>
-#include <precast/host/blocks/block_decoder.hpp>
+#include <precast/host/blocks/block_rows.hpp>
 #include <precast/host/rows/convert.hpp>
 #include <precast/host/simd/byte_lanes.hpp>
 

@@ -1,0 +1,15 @@
+// expect: Precast: linear and conv2d take their weight as a LinearWeight<P> or a ConvWeight<P>
+#include <precast/ops/conv.hpp>
+
+using namespace precast;
+using P = Policy<Storage<bf16>>;
+
+#if defined(MISTAKE)
+using Weight = Tensor<bf16>;
+#else
+using Weight = ConvWeight<P>;
+#endif
+
+void run(View<const bf16> x, const Weight& weight, View<bf16> out) {
+  conv2d_into<P>(x, weight, {.stride = 2}, out);
+}
