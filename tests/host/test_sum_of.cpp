@@ -8,7 +8,7 @@
 #include <catch2/catch.hpp>
 #include <support/arrays.hpp>
 
-#include <precast/host/rows/moments.hpp>
+#include <precast/host/rows/sums.hpp>
 
 using namespace precast;
 using namespace precast::testing;

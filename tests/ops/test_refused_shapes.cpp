@@ -44,10 +44,16 @@ LinearWeight<P> ones(std::int64_t out, std::int64_t in) {
 TEST_CASE("attention names the shapes that do not fit", "[attention]") {
   const Tensor<f32> q(Shape{1, 4, 6}), k(Shape{1, 5, 6}), other(Shape{1, 5, 8}), bias(Shape{2, 4, 4});
   AttentionOptions options{.heads = 1};
-  CHECK_THROWS_WITH(attention<F32>(q, other, other, options), Catch::Contains("[1, 4, 6] and [1, 5, 8]"));
+  CHECK_THROWS_WITH(attention<F32>(q, other, other, options),
+                    "attention: [1, 4, 6] and [1, 5, 8] are not queries and keys of one batch and width");
+  const Tensor<f32> fewer(Shape{1, 5, 2});
+  CHECK_THROWS_WITH(attention<F32>(q, fewer, fewer, {.heads = 2}),
+                    "attention: [1, 4, 6] and [1, 5, 2] are not queries and keys of one batch and width: "
+                    "where keys have fewer heads, name heads_kv in the options");
   const Tensor<f32> longer(Shape{1, 6, 6}), more(Shape{2, 5, 6});
   CHECK_THROWS_WITH(attention<F32>(q, k, longer, options), Catch::Contains("[1, 5, 6] and [1, 6, 6]"));
-  CHECK_THROWS_WITH(attention<F32>(q, more, more, options), Catch::Contains("[1, 4, 6] and [2, 5, 6]"));
+  CHECK_THROWS_WITH(attention<F32>(q, more, more, options),
+                    "attention: [1, 4, 6] and [2, 5, 6] are not queries and keys of one batch and width");
   CHECK_THROWS_AS(attention<F32>(q.view().rows_between(0, 4), k, k, options), ShapeError);
   Tensor<f32> narrow(Shape{1, 4, 5});
   CHECK_THROWS_WITH(attention_into<F32>(q, k, k, options, narrow.view()),
@@ -303,7 +309,10 @@ TEST_CASE("position embeddings refuse sizes that do not fit", "[position]") {
   CHECK_THROWS_AS(rotary_table(std::vector<std::int64_t>{}, 10000, ids), ShapeError);
   const RotaryTable table{Tensor<f32>(Shape{5, 12}), Tensor<f32>(Shape{5, 12})};
   const Tensor<f32> x(Shape{2, 5, 34});  // no whole number of heads
-  CHECK_THROWS_WITH(rotary<F32>(x, table), Catch::Contains("[2, 5, 34] and [5, 12]"));
+  CHECK_THROWS_WITH(rotary<F32>(x, table), Catch::StartsWith("rotary: [2, 5, 34] and [5, 12]"));
+  CHECK_THROWS_WITH(
+      rotary<F32>(Tensor<f32>(Shape{2, 4, 24}), table),
+      Catch::EndsWith("make the table of the S tokens that are rotated, and as wide as a head"));
   CHECK_THROWS_AS(timestep_embedding<F32>(x, 1), ShapeError);
   CHECK_THROWS_WITH(timestep_embedding<F32>(x, -3), Catch::StartsWith("timestep_embedding: -3 values"));
   CHECK_THROWS_AS(timestep_embedding<F32>(x, 4, {.cosines_first = true, .frequency_shift = 2}), ShapeError);

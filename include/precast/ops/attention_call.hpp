@@ -83,8 +83,15 @@ auto attention_call(const QueryArray& queries, const KeyArray& keys, const Value
   const auto [q, q_shape] = attention_operand(queries, options.heads);
   const auto [k, k_shape] = attention_operand(keys, heads_kv(keys));
   const auto [v, v_shape] = attention_operand(values, heads_kv(values));
-  if (q.batch() != k.batch() || q.width() != k.width())
-    shapes_do_not_fit("attention", q_shape, k_shape, "are not queries and keys of one batch and width");
+  if (q.batch() != k.batch() || q.width() != k.width()) {
+    const bool fewer_heads = ScalarArray<QueryArray> && ScalarArray<KeyArray> && q.batch() == k.batch() &&
+                             q.heads() == k.heads() && q.width() > k.width();
+    shapes_do_not_fit("attention", q_shape, k_shape,
+                      fewer_heads
+                          ? "are not queries and keys of one batch and width: where keys have fewer heads, "
+                            "name heads_kv in the options"
+                          : "are not queries and keys of one batch and width");
+  }
   if (k.batch() != v.batch() || k.rows() != v.rows() || k.heads() != v.heads())
     shapes_do_not_fit("attention", k_shape, v_shape,
                       "are not keys and values of one batch, one length and as many heads");

@@ -28,6 +28,14 @@ void require_log_sums(const char* op, const AttentionProblem& problem, const Vie
                      " have gaps between their rows: give it an array of their own");
 }
 
+/// Does not compile (static_assert): a HeadsView where attention in training has rows.
+template <class... Results>
+void refuse_heads_of_results() {
+  static_assert(!(is_heads_view<Results> || ...),
+                "Precast: in training attention writes and reads its result as rows, a Tensor or View "
+                "[B, S, H * D], and all gradients too: only queries, keys and values may be HeadsViews.");
+}
+
 }  // namespace PRECAST_BACKEND
 
 }  // namespace detail
@@ -70,6 +78,15 @@ void attention_with_log_sums_into(const Q& q, const K& k, const V& v, const Atte
         else
           return 0.0;
       });
+}
+
+/// Does not compile (static_assert): a result that is a HeadsView.
+template <PolicyType P, AttentionOption... Chosen, AttentionArray Q, AttentionArray K, AttentionArray V,
+          class T, class Space>
+void attention_with_log_sums_into(const Q&, const K&, const V&, const AttentionOptions&,
+                                  const HeadsViewIn<T, Space>&, const PendingView<View<f32>>&,
+                                  const Context& = current_context()) {
+  detail::refuse_heads_of_results<HeadsViewIn<T, Space>>();
 }
 
 /// The gradients of attention's operands from dout [B, Sq, H * Dv], the gradient of its result, and the
@@ -120,6 +137,16 @@ void attention_gradient_into(const DO& dout, const Q& q, const K& k, const V& v,
             split_heads(to_k, problem.heads_kv), split_heads(to_v, problem.heads_kv));
       },
       q_gradient, k_gradient, v_gradient);
+}
+/// Does not compile (static_assert): a result, or a gradient, that is a HeadsView.
+template <PolicyType P, AttentionOption... Chosen, AttentionArray DO, AttentionArray Q, AttentionArray K,
+          AttentionArray V, AttentionArray O, class DQ, class DK, class DV>
+  requires(detail::is_heads_view<DO> || detail::is_heads_view<O> || detail::is_heads_view<DQ> ||
+           detail::is_heads_view<DK> || detail::is_heads_view<DV>)
+void attention_gradient_into(const DO&, const Q&, const K&, const V&, const O&,
+                             const PendingView<View<const f32>>&, const AttentionOptions&, const DQ&,
+                             const DK&, const DV&, const Context& = current_context()) {
+  detail::refuse_heads_of_results<DO, O, DQ, DK, DV>();
 }
 
 }  // namespace PRECAST_BACKEND

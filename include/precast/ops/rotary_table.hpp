@@ -124,7 +124,10 @@ void require_heads_of(std::string_view op, const Shape& x, const RotaryTableOf<P
   const Shape& angles = table.cos.shape();
   if (x.rank() != 3 || angles.rank() != 2 || angles != table.sin.shape() || angles[0] != x[1] ||
       angles[1] < 1 || angles[1] % 2 != 0 || x[2] % angles[1] != 0)
-    shapes_do_not_fit(op, x, angles, "are not [B, S, heads * D] and [S, D] for an even D of 2 or more");
+    shapes_do_not_fit(
+        op, x, angles,
+        "are not [B, S, heads * D] and [S, D] for an even D of 2 or more: make the table of the "
+        "S tokens that are rotated, and as wide as a head");
 }
 
 }  // namespace PRECAST_BACKEND

@@ -12,7 +12,7 @@
 
 #include <precast/host/attention/attention_tiles.hpp>
 #include <precast/host/attention/packed_keys_and_values.hpp>
-#include <precast/host/norm/norm.hpp>
+#include <precast/host/rows/convert.hpp>
 #include <precast/host/softmax/softmax.hpp>
 #include <precast/problem/attention_gradient_kernels.hpp>
 #include <precast/problem/math.hpp>

@@ -37,7 +37,10 @@ std::int64_t depth_multiple() {
   return depth_step<Tile>;
 }
 
+/// Keys that are packed together: their scores of a task's queries stay in the second-level cache.
 inline constexpr std::int64_t keys_per_block = 128;
+/// Rows of a register tile: their sums in Lanes::columns_at_once vectors each, 24 of AVX-512's 32 registers
+/// and 12 of AVX2's 16, leave some for the operands.
 inline constexpr std::int64_t rows_at_once = 6;
 static_assert(keys_per_block % (Lanes::width * Lanes::columns_at_once) == 0 &&
               keys_per_block % tile_depth == 0);

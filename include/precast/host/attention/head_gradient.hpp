@@ -12,6 +12,8 @@
 #include <precast/host/attention/attention_scores.hpp>
 #include <precast/host/attention/attention_tiles.hpp>
 #include <precast/host/attention/packed_keys_and_values.hpp>
+#include <precast/host/rows/convert.hpp>
+#include <precast/host/rows/sums.hpp>
 #include <precast/host/rows/transpose.hpp>
 #include <precast/problem/attention_gradient_kernels.hpp>
 

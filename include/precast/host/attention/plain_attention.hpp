@@ -13,6 +13,8 @@
 #include <precast/host/attention/attention_tiles.hpp>
 #include <precast/host/attention/packed_batches.hpp>
 #include <precast/host/attention/packed_keys_and_values.hpp>
+#include <precast/host/rows/convert.hpp>
+#include <precast/host/rows/sums.hpp>
 #include <precast/host/softmax/softmax.hpp>
 #include <precast/watch/ran_in.hpp>
 

@@ -235,7 +235,8 @@ Buffer rearranged_weight(const PackedWeight<typename Types::storage>& weight, co
 template <class Types, OneDnnOperand Multiplied, class X>
 bool conv_in_bands(HostView<const X> x, const PackedWeight<typename Types::storage>& weight,
                    const ConvSizes& sizes, const Epilogue& epilogue, HostView<typename Types::result> out) {
-  constexpr std::int64_t fewest_pixels = 1024, tile_bytes = 1 << 19;
+  // Tuned by measurement: from how many pixels on there are bands, and what the f32 results of one take.
+  constexpr std::int64_t fewest_pixels = 1024, tile_bytes = 1 << 19, fewest_rows = 4, most_rows = 8;
   using Operand = typename Types::operand;
   const std::int64_t features = weight.features();
   const BandRows last = band_rows(sizes, sizes.out_height - 1, 1);
@@ -244,7 +245,7 @@ bool conv_in_bands(HostView<const X> x, const PackedWeight<typename Types::stora
       sizes.pad_left < sizes.kernel_width && pad_right(sizes) < sizes.kernel_width;
   if (sizes.out_height * sizes.out_width < fewest_pixels || !zeros_only_at_edges) return false;
   const std::int64_t rows_per_band = std::min(
-      sizes.out_height, std::clamp<std::int64_t>(tile_bytes / (sizes.out_width * features * 4), 4, 8));
+      sizes.out_height, std::clamp(tile_bytes / (sizes.out_width * features * 4), fewest_rows, most_rows));
   const auto bands = band_conv_for<Multiplied>(sizes, features, rows_per_band);
   if (!bands->fast()) return false;
 

@@ -11,6 +11,7 @@
 
 #include <precast/host/reduction/reduction.hpp>
 #include <precast/host/rows/for_each_row.hpp>
+#include <precast/host/rows/sums.hpp>
 #include <precast/host/softmax/softmax.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/problem/loss_kernels.hpp>

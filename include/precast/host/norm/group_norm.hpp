@@ -8,11 +8,13 @@
 #include <type_traits>
 #include <vector>
 
+#include <precast/host/norm/narrow_norm.hpp>
 #include <precast/host/norm/norm.hpp>
 #include <precast/host/rows/activate_row.hpp>
 #include <precast/host/rows/convert.hpp>
 #include <precast/host/rows/for_each_row.hpp>
 #include <precast/host/rows/moments.hpp>
+#include <precast/host/rows/sums.hpp>
 #include <precast/host/runtime/parallel.hpp>
 #include <precast/host/simd/lanes.hpp>
 #include <precast/policy/op_table.hpp>

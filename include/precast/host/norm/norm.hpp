@@ -7,10 +7,11 @@
 #include <span>
 #include <type_traits>
 
+#include <precast/host/norm/narrow_norm.hpp>
 #include <precast/host/rows/convert.hpp>
 #include <precast/host/rows/for_each_row.hpp>
 #include <precast/host/rows/moments.hpp>
-#include <precast/host/rows/narrow_norm.hpp>
+#include <precast/host/rows/sums.hpp>
 #include <precast/memory/dry_run.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/problem/affine.hpp>

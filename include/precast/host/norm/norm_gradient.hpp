@@ -8,10 +8,12 @@
 #include <cstdint>
 #include <span>
 
+#include <precast/host/norm/narrow_norm.hpp>
 #include <precast/host/norm/norm.hpp>
 #include <precast/host/rows/column_sums.hpp>
 #include <precast/host/rows/convert.hpp>
 #include <precast/host/rows/for_each_row.hpp>
+#include <precast/host/rows/sums.hpp>
 #include <precast/host/runtime/parallel.hpp>
 #include <precast/host/runtime/thread_scratch.hpp>
 #include <precast/policy/op_table.hpp>
@@ -39,26 +41,18 @@ f32 sum_in_row(std::int64_t count, Term&& term) {
 template <class Types, Around around>
 f32 normalise(std::span<const f32> x, f32 eps, f32* to) {
   const auto count = static_cast<std::int64_t>(x.size());
-  const auto n = static_cast<f32>(count);
   const f32* const in = x.data();
-  constexpr bool centred = around == Around::mean;
   f32 inverse = 0;
   if constexpr (is_narrow<Types>) {
-    using Steps = NarrowNorm<Types>;
-    f32 mean = 0;
-    if constexpr (centred)
-      mean = Steps::mean(narrow_sum<Types>(count, [in](std::int64_t i) { return in[i]; }), n);
-    for (std::int64_t i = 0; i < count; ++i) to[i] = centred ? Steps::deviation(in[i], mean) : in[i];
-    inverse = Steps::inverse(narrow_sum<Types>(count, [to](std::int64_t i) { return Steps::square(to[i]); }),
-                             n, eps);
-    for (std::int64_t i = 0; i < count; ++i) to[i] = Steps::normalised(to[i], inverse);
-  } else if constexpr (centred) {
+    inverse = narrow_norm<Types, around>(
+        count, eps, [in](std::int64_t i) { return in[i]; }, [to](std::int64_t i, f32 y) { to[i] = y; });
+  } else if constexpr (around == Around::mean) {
     const Moments moments = moments_of(x);
     inverse = 1.0f / std::sqrt(moments.variance + eps);
     for (std::int64_t i = 0; i < count; ++i) to[i] = ((in[i] - moments.mean) - moments.rest) * inverse;
   } else {
     const f32 squares = sum_of(count, [in](std::int64_t i) { return in[i] * in[i]; });
-    inverse = 1.0f / std::sqrt(squares / n + eps);
+    inverse = 1.0f / std::sqrt(squares / static_cast<f32>(count) + eps);
     for (std::int64_t i = 0; i < count; ++i) to[i] = in[i] * inverse;
   }
   return inverse;

@@ -6,9 +6,8 @@
 #include <cstdint>
 #include <span>
 
-#include <precast/host/norm/norm.hpp>
 #include <precast/host/rows/convert.hpp>
-#include <precast/host/rows/narrow_norm.hpp>
+#include <precast/host/rows/sums.hpp>
 #include <precast/host/runtime/parallel.hpp>
 #include <precast/memory/dry_run.hpp>
 #include <precast/policy/op_table.hpp>

@@ -1,4 +1,4 @@
-// Softmax of rows in f32.
+// Softmax of rows, in f32 or in dtypes narrower than f32.
 #pragma once
 
 #include <algorithm>
@@ -7,12 +7,14 @@
 #include <limits>
 #include <span>
 
+#include <precast/dtype/exact_arithmetic.hpp>
 #include <precast/host/rows/for_each_row.hpp>
-#include <precast/host/rows/moments.hpp>
-#include <precast/host/rows/narrow_norm.hpp>
+#include <precast/host/rows/sums.hpp>
+#include <precast/host/runtime/parallel.hpp>
 #include <precast/host/simd/lanes.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/problem/math.hpp>
+#include <precast/problem/narrow_steps.hpp>
 #include <precast/tensor/view.hpp>
 #include <precast/watch/ran_in.hpp>
 
@@ -50,6 +52,33 @@ inline void softmax_row(std::span<const f32> in, std::span<f32> out, bool masked
       1.0f / sum_of(static_cast<std::int64_t>(out.size()), [terms](std::int64_t i) { return terms[i]; });
   for (f32& y : out) y *= inverse;
 }
+
+namespace detail {
+
+PRECAST_EXACT_ARITHMETIC_BEGIN
+
+/// The softmax of each row where sums or intermediates are narrower than f32. Not optimised: no model uses
+/// it.
+template <class Types, class From>
+void narrow_softmax(HostView<const From> x, HostView<typename Types::result> out) {
+  using Steps = NarrowSoftmax<Types>;
+  parallel_for(x.rows(), [&](std::int64_t r) {
+    const auto row = x.row(r);
+    const auto to = out.row(r);
+    f32 largest = -std::numeric_limits<f32>::infinity();
+    for (const From value : row) largest = std::max(largest, convert_value<f32>(value));
+    const auto term = [&](std::int64_t i) {
+      return Steps::term(convert_value<f32>(row[static_cast<std::size_t>(i)]), largest);
+    };
+    const f32 sum = narrow_sum<Types>(x.columns(), term);
+    for (std::int64_t i = 0; i < x.columns(); ++i)
+      to[static_cast<std::size_t>(i)] = convert_value<typename Types::result, Types::saturate>(term(i) / sum);
+  });
+}
+
+PRECAST_EXACT_ARITHMETIC_END
+
+}  // namespace detail
 
 /// The softmax of each row.
 template <class Types, class From>

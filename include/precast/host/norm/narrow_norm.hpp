@@ -1,14 +1,11 @@
-// Norms and softmax with sums and intermediates narrower than f32 (problem/narrow_steps.hpp says what is
-// rounded where), in a fixed order of additions. Not optimised: no model uses them.
+// Norms with sums and intermediates narrower than f32 (problem/narrow_steps.hpp says what is rounded where),
+// in a fixed order of additions. Not optimised: no model uses them.
 #pragma once
 
-#include <algorithm>
-#include <array>
 #include <cstdint>
-#include <limits>
-#include <type_traits>
 
 #include <precast/dtype/exact_arithmetic.hpp>
+#include <precast/host/rows/sums.hpp>
 #include <precast/host/runtime/parallel.hpp>
 #include <precast/problem/affine.hpp>
 #include <precast/problem/elementwise.hpp>
@@ -20,22 +17,10 @@ namespace precast::host::detail {
 
 PRECAST_EXACT_ARITHMETIC_BEGIN
 
-/// The sum of `term(i)` for i in [0, count) in Types::accumulate.
-template <class Types, class Term>
-[[gnu::noinline]] f32 narrow_sum(std::int64_t count, Term&& term) {
-  std::array<f32, narrow_partial_sums> sums{};
-  for (std::int64_t i = 0; i < count; ++i) {
-    f32& sum = sums[static_cast<std::size_t>(i % narrow_partial_sums)];
-    sum = narrow_add<Types>(sum, term(i));
-  }
-  f32 total = 0;
-  for (const f32 sum : sums) total = narrow_add<Types>(total, sum);
-  return total;
-}
-
-/// Normalises `count` values, value(i), and calls store(i, normalised) for each.
+/// Normalises `count` values, value(i), and calls store(i, normalised) for each. Returns the factor of
+/// deviations.
 template <class Types, Around around, class Value, class Store>
-[[gnu::noinline]] void narrow_norm(std::int64_t count, f32 eps, Value&& value, Store&& store) {
+[[gnu::noinline]] f32 narrow_norm(std::int64_t count, f32 eps, Value&& value, Store&& store) {
   using Steps = NarrowNorm<Types>;
   const auto n = static_cast<f32>(count);
   constexpr bool centred = around == Around::mean;
@@ -47,6 +32,7 @@ template <class Types, Around around, class Value, class Store>
   const f32 squares = narrow_sum<Types>(count, [&](std::int64_t i) { return Steps::square(deviation(i)); });
   const f32 inverse = Steps::inverse(squares, n, eps);
   for (std::int64_t i = 0; i < count; ++i) store(i, Steps::normalised(deviation(i), inverse));
+  return inverse;
 }
 
 template <class Types, class From, class W>
@@ -106,23 +92,6 @@ void narrow_group_norm(HostView<const From> x, std::int64_t groups, HostView<con
                                                    convert_value<f32>(shift.data()[channel]));
           at(out, i) = convert_value<typename Types::result, Types::saturate>(y);
         });
-  });
-}
-
-template <class Types, class From>
-void narrow_softmax(HostView<const From> x, HostView<typename Types::result> out) {
-  using Steps = NarrowSoftmax<Types>;
-  parallel_for(x.rows(), [&](std::int64_t r) {
-    const auto row = x.row(r);
-    const auto to = out.row(r);
-    f32 largest = -std::numeric_limits<f32>::infinity();
-    for (const From value : row) largest = std::max(largest, convert_value<f32>(value));
-    const auto term = [&](std::int64_t i) {
-      return Steps::term(convert_value<f32>(row[static_cast<std::size_t>(i)]), largest);
-    };
-    const f32 sum = narrow_sum<Types>(x.columns(), term);
-    for (std::int64_t i = 0; i < x.columns(); ++i)
-      to[static_cast<std::size_t>(i)] = convert_value<typename Types::result, Types::saturate>(term(i) / sum);
   });
 }
 
