@@ -1,4 +1,5 @@
 // From a prompt to a PNG in C++: example_prompt_to_picture [MODEL [PROMPT [OUTPUT]]]
+// ./dev build makes it; PRECAST_SHAPES_MODEL is the bundled model's folder, from examples/CMakeLists.txt.
 #include <cstdio>
 #include <exception>
 

@@ -204,6 +204,22 @@ TEST_CASE("a rank that is to stop says why before mpirun kills it") {
   CHECK(grace_period_in({{seconds, "60"}}) == 24000);
 }
 
+TEST_CASE("ranks of a command that has no parts are refused in one line") {
+  const Scratch scratch;
+  const std::string folder = scratch.path().string() + "/";
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"generate", "--prompt", "a red circle", "--output", folder + "a.png"},
+        {"record", "--prompt", "a red circle", "--output", folder + "a.safetensors"}}) {
+    const auto refused = run(command, "OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2");
+    INFO(refused.err);
+    CHECK(refused.code == 2);
+    CHECK(refused.one_line_error());
+    CHECK_THAT(refused.err, Catch::Contains("2 ranks were started (OMPI_COMM_WORLD_RANK)") &&
+                                Catch::Contains("start one process, or unset OMPI_COMM_WORLD_RANK"));
+  }
+  CHECK(std::filesystem::is_empty(scratch.path()));
+}
+
 TEST_CASE("ranks of a sweep that have no parts are refused in one line") {
   const Scratch scratch;
   const std::string output = (scratch.path() / "all.png").string();

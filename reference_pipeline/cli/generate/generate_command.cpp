@@ -23,6 +23,7 @@
 #include <cli/options/preview_options.hpp>
 #include <cli/options/run_options.hpp>
 #include <cli/options/start_options.hpp>
+#include <cli/options/sweep_options.hpp>
 #include <cli/running/latents_file.hpp>
 #include <cli/running/picture_run.hpp>
 #include <cli/running/require_watch.hpp>
@@ -187,6 +188,7 @@ void tell(const GenerateJob& job, const families::ResolvedRequest& full,
 }
 
 void generate(const GenerateOptions& options) {
+  require_one_process();
   if (!options.trace.empty()) require_watch("--trace");
   families::Request request = asked_for(options);
   const auto files = numbered(options.output, options.start.pictures(request));

@@ -17,6 +17,7 @@
 #include <cli/options/picture_options.hpp>
 #include <cli/options/run_options.hpp>
 #include <cli/options/start_options.hpp>
+#include <cli/options/sweep_options.hpp>
 #include <cli/running/require_watch.hpp>
 #include <cli/running/run_report.hpp>
 #include <cli/terminal/interrupt.hpp>
@@ -163,6 +164,7 @@ void write_recorded(const RecordOptions& options, const casting::Samples& sample
 }
 
 void record(const RecordOptions& options) {
+  require_one_process();
   if (!options.importance.empty()) require_watch("--importance");
   families::Request request = options.run.request();
   options.start.apply(request);

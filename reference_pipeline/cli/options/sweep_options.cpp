@@ -72,6 +72,13 @@ void check_ranks(const SweepPart& part) {
                      ", over the others' files: give --shard auto for a part each, or start one process");
 }
 
+void require_one_process() {
+  if (const cluster::Launch launch = cluster::launched(); launch.size > 1)
+    throw UsageError(std::to_string(launch.size) + " ranks were started (" + launch.by +
+                     "), and each would do all of it, over the others' files: start one process, or unset " +
+                     launch.by + " if each has files of its own");
+}
+
 std::vector<std::int64_t> places_of(const SweepPart& part, std::int64_t count, const std::string& things) {
   if (part.from_environment && part.count > count && cluster::launched().size > 1)
     throw UsageError("--shard auto: these are " + std::to_string(part.count) + " parts of " +

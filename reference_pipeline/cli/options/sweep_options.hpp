@@ -25,6 +25,9 @@ SweepPart parse_shard(const std::string& text);
 /// ranks would run the same part.
 void check_ranks(const SweepPart& part);
 
+/// Throws UsageError if this process is one of several ranks, for a command whose work has no parts.
+void require_one_process();
+
 /// Which of `count` of `things` are the part's. Throws UsageError if none are, and on all ranks of --shard
 /// auto if there are more of them than things: one with nothing to do would end with an error, and mpirun
 /// would stop the others.
