@@ -162,7 +162,7 @@ TEST_CASE("bench lm: shards have every case once, and merge to one table", "[ben
 }
 
 TEST_CASE("bench lm refuses a size that does not fit, with the bytes that it needs", "[bench]") {
-  const auto result = run({"bench", "lm", "--sizes", "2.7B", "--contexts", "8192", "--batch", "1024",
+  const auto result = run({"bench", "lm", "--sizes", "2.7B", "--contexts", "8192", "--batch", "256",
                            "--policies", "f32", "--steps", "1"});
   CHECK(result.code == 1);
   CHECK_THAT(result.err,
@@ -178,7 +178,7 @@ TEST_CASE("bench lm refuses a size that does not fit, with the bytes that it nee
   CHECK(rows_of(json)[0]["status"] == "ok");
   CHECK_THAT(rows_of(json)[1]["status"].get<std::string>(), Catch::StartsWith("needs "));
   const fs::path csv = scratch.path() / "lm.csv";
-  const auto none = run({"bench", "lm", "--sizes", "XL,2.7B", "--contexts", "8192", "--batch", "1024",
+  const auto none = run({"bench", "lm", "--sizes", "XL,2.7B", "--contexts", "8192", "--batch", "256",
                          "--policies", "f32", "--steps", "1", "--csv", csv.string()});
   CHECK(none.code == 1);
   CHECK_THAT(none.err, Catch::Contains("error: no case fits: try smaller --sizes"));
