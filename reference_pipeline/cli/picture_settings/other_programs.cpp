@@ -86,7 +86,7 @@ std::vector<std::string> notes_on_what_is_left_out(const PictureSettings& settin
   if (settings.source != SettingsSource::parameters) return notes;
   std::string others;
   for (const auto& [name, value] : settings.values)
-    if (!value.empty() && std::ranges::find(handled_elsewhere, name) == told_elsewhere.end() &&
+    if (!value.empty() && std::ranges::find(handled_elsewhere, name) == handled_elsewhere.end() &&
         !has_no_effect_on_picture(name))
       others += (others.empty() ? "" : ", ") + name + ": " + quoted_value(value);
   if (!others.empty())
