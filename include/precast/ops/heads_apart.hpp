@@ -11,7 +11,7 @@
 #include <precast/backend.hpp>
 #include <precast/error.hpp>
 #include <precast/memory/memory_counter.hpp>
-#include <precast/ops/overlap.hpp>
+#include <precast/ops/run_op.hpp>
 #include <precast/tensor/heads_view.hpp>
 #include <precast/tensor/view.hpp>
 
