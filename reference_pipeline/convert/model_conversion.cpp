@@ -292,9 +292,9 @@ void ModelConversion::write(const WrittenCallback& written) const {
     write_parts(folder.path(), written);
   } catch (const io::FileError& failed) {
     // It may name a file of a folder that is gone when it is read.
-    const fs::path place = failed.path.lexically_relative(folder.path());
-    if (place.empty() || *place.begin() == "..") throw;
-    throw io::file_error(out_ / place, failed.problem);
+    const fs::path& hidden = folder.path();
+    if (std::ranges::mismatch(hidden, failed.path).in1 != hidden.end()) throw;
+    throw io::file_error(out_ / failed.path.lexically_relative(hidden), failed.problem);
   }
   folder.keep();
 }

@@ -61,7 +61,7 @@ WeightsKind kind_of(const InputWeights& weights) {
   if (has(weights, "input_blocks.", ".0.in_layers.2.weight")) return WeightsKind::ldm_unet;
   if ((has(weights, "encoder.block.", ".SelfAttention.q.weight") ||
        has(weights, "enc.blk.", ".attn_q.weight")) &&
-      !is_among_others(weights, weights::Part::t5))
+      !is_among_others(weights, weights::Part::t5) && !is_among_others(weights, weights::Part::clip))
     return WeightsKind::t5;
   if (has(weights, "", ".self_attn.q_proj.weight") && has(weights, "", "position_embedding.weight"))
     return WeightsKind::clip;

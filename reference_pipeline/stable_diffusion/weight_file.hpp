@@ -47,8 +47,8 @@ std::string refusal(const WeightFile& file);
 /// The contents of a file or folder; nothing if it has no UNet in the authors' naming.
 std::optional<WeightFile> weight_file(const io::ComponentSource& file);
 
-/// A component in a file or folder without a UNet in the authors' naming: a VAE or a text encoder by
-/// itself. Nothing for a UNet, or for diffusers' names without a prefix.
+/// Where a file or folder has a VAE or a text encoder, beside a UNet or by itself; nothing for a UNet. Two
+/// text encoders may be in one place: text_encoders decides.
 std::optional<FoundComponent> lone_component(const io::ComponentSource& file, std::string_view component);
 
 /// The text encoders in such a file. Where two kinds share names, the width decides: OpenCLIP's H for 2.x,

@@ -246,6 +246,24 @@ TEST_CASE("convert: a component without weights is told") {
   CHECK(converted.err.find("scheduler") == std::string::npos);
 }
 
+TEST_CASE("convert: an error in a file of IN names that file, wherever OUT is") {
+  const Scratch scratch;
+  const fs::path here = scratch.path() / "here";
+  fs::create_directory(here);
+  fs::copy(shapes_model, here / "model", fs::copy_options::recursive);
+  {
+    std::fstream file(here / "model" / "vae" / "diffusion_pytorch_model.safetensors",
+                      std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(-4, std::ios::end).write("\0\0\x80\x7f", 4);  // the last value is inf
+  }
+  for (const char* out : {"out", "../out"}) {
+    const auto refused = run({"convert", "model", out, "--type", "f16"}, "cd " + here.string() + ";");
+    INFO(refused.err);
+    CHECK(refused.code == 1);
+    CHECK_THAT(refused.err, Catch::Contains("error: model/vae/diffusion_pytorch_model.safetensors: tensor"));
+  }
+}
+
 TEST_CASE("convert: memory stays under 512 MB whatever the size") {
   if (sanitized) return precast::testing::skip("a sanitizer takes memory of its own");
   const Scratch scratch;

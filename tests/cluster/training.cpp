@@ -351,7 +351,7 @@ TEST_CASE("ranks that Slurm tells to stop come to the end of their step too", "[
   const std::string err = program::content(said);
   INFO(err);
   CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 143));
-  CHECK_THAT(err, Catch::Contains("precast: error: interrupted: --resume goes on from the checkpoint"));
+  CHECK_THAT(err, Catch::Contains("precast: error: interrupted: --resume continues from the checkpoint"));
   CHECK(count_of(err, "precast: error:") == 1);
   CHECK(fs::exists(out / "checkpoint.safetensors"));
 }

@@ -159,7 +159,7 @@ TEMPLATE_LIST_TEST_CASE("linear of a borrowed weight, and its three gradients", 
     CHECK(outside(dw(false), expected_dw.values, expected_dw.rounded_bound<OfParameters, f32>()) == "");
     check_repeats([&] { return dw(false); });
     for (std::size_t i = 0; i < expected_dw.values.size(); ++i) expected_dw.values[i] += start.values()[i];
-    CHECK(outside(dw(true), expected_dw.values, expected_dw.rounded_bound<OfParameters, f32>()) == "");
+    CHECK(outside(dw(true), expected_dw.values, expected_dw.bound()) == "");
   }
 }
 
@@ -240,12 +240,14 @@ TEST_CASE("linear layers round to the training table's dtypes for products, wher
   CHECK(wide(out)[0] == 2048);
   bias_gradient_into<P>(column, {}, vector);
   CHECK(wide(vector)[0] == 2048);
-  // What is added to counts as well.
-  Tensor<f32> added = of({1, 1}, {1}), added_vector = of({1}, {-2049});
-  linear_weight_gradient_into<P>(large, of({1, 1}, {1}), {.accumulate = true}, added);
-  CHECK(wide(added)[0] == 2048);
-  bias_gradient_into<P>(column, {.accumulate = true}, added_vector);
-  CHECK(wide(added_vector)[0] == 0);
+  // Sums over batches keep what is below half of a unit of f16 in the last place.
+  Tensor<f32> added = of({1, 1}, {2048}), added_vector = of({1}, {2048});
+  for (int batch = 0; batch < 3; ++batch) {
+    linear_weight_gradient_into<P>(of({1, 1}, {1}), of({1, 1}, {1}), {.accumulate = true}, added);
+    bias_gradient_into<P>(of({1, 1}, {1}), {.accumulate = true}, added_vector);
+  }
+  CHECK(wide(added)[0] == 2051);
+  CHECK(wide(added_vector)[0] == 2051);
   // An operand of add() is no parameter of a product.
   broadcast_gradient_into<P>(column, {}, vector);
   CHECK(wide(vector)[0] == 2049);
@@ -364,7 +366,8 @@ TEMPLATE_TEST_CASE("the gradient of a bias, or of what add() broadcasts, is the 
           bias_gradient_into<TestType>(sent(dy), GradientOptions{accumulate}, bias);
           std::vector<double> rounded = wide(run());
           for (double& sum : rounded)
-            sum = to_double(from_double<typename training<TestType>::parameter_product>(sum));
+            if (!accumulate)
+              sum = to_double(from_double<typename training<TestType>::parameter_product>(sum));
           CHECK(wide(bias) == rounded);
         }
         const double terms = static_cast<double>(values.size()) / static_cast<double>(repeated);

@@ -41,7 +41,7 @@ void sum_rows_into(std::string_view name, const DY& dy, const GradientOptions& o
       name,
       [&]<class Types>(Types types, auto to) {
         backend::sum_of_rows<Types>(as_view(dy), options, to);
-        round_product<Row, Rounded>(types, to);
+        if (!options.accumulate) round_product<Row, Rounded>(types, to);
       },
       out);
 }
@@ -124,9 +124,9 @@ void linear_input_gradient_into(const DY& dy, const W& weight, GradientOf<P> out
 
 /// The gradient of a linear layer's weight: dy^T x for dy [..., out_features] and x [..., in_features], the
 /// sum over all rows: [out_features, in_features], or added to what `out` holds. Operands and sums have the
-/// dtypes of gradient_precisions<P, Matmul>; what `out` holds in the end is rounded to
-/// training<P>::parameter_product. `out` must not overlap them. Throws ShapeError where shapes do
-/// not fit.
+/// dtypes of gradient_precisions<P, Matmul>. The gradient is rounded to training<P>::parameter_product, but
+/// not where it is added: a sum over batches that was rounded each time would stop to grow. `out` must not
+/// overlap them. Throws ShapeError where shapes do not fit.
 template <PolicyType P, ScalarArray DY, ScalarArray X>
 void linear_weight_gradient_into(const DY& dy, const X& x, const GradientOptions& options,
                                  ParameterGradientOf<P> out, const Context& context = current_context()) {
@@ -144,14 +144,15 @@ void linear_weight_gradient_into(const DY& dy, const X& x, const GradientOptions
       "linear_weight_gradient",
       [&]<class Types>(Types types, auto to) {
         backend::multiply_over_rows<with_storage<Types, value_type_of<X>>>(left, right, options, to);
-        detail::round_product<Row, typename training<P>::parameter_product>(types, to);
+        if (!options.accumulate)
+          detail::round_product<Row, typename training<P>::parameter_product>(types, to);
       },
       result);
 }
 
-/// The gradient of a linear layer's bias: the sum of the rows of dy [..., C], into `out` [C], or added to
-/// what it holds; then rounded to training<P>::parameter_product. Bits are the same for any thread count.
-/// `out` must not overlap dy. Throws ShapeError where shapes do not fit.
+/// The gradient of a linear layer's bias: the sum of the rows of dy [..., C], into `out` [C] and rounded to
+/// training<P>::parameter_product, or added to what it holds and not rounded. Bits are the same for any
+/// thread count. `out` must not overlap dy. Throws ShapeError where shapes do not fit.
 template <PolicyType P, ScalarArray DY>
 void bias_gradient_into(const DY& dy, const GradientOptions& options, ParameterGradientOf<P> out,
                         const Context& context = current_context()) {

@@ -39,7 +39,7 @@ class ProgressReporter {
   /// reaches `total`, or another stage begins. `note` ends the line: a result so far, "loss 2.31".
   void update(std::string_view stage, std::int64_t done, std::int64_t total, std::string_view note = {});
 
-  /// Wipes the line, so that other text can be written; the next update redraws it.
+  /// Clears the line, so that other text can be written; the next update redraws it.
   void clear();
 
  private:

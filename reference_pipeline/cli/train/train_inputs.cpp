@@ -65,8 +65,8 @@ Texts texts_of(const TrainOptions& options, bool is_new) {
     texts.data = text_of_data(options);
   else if (!options.data.empty())
     throw UsageError(
-        "--data and --batches are both given, and the model comes without a tokenizer for --data: leave one "
-        "of them out");
+        "--data and --batches are both given, and each is what the model would be trained on: leave one of "
+        "them out");
   texts.validation = text_of_validation(options);
   return texts;
 }

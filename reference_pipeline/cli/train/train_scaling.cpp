@@ -142,7 +142,7 @@ class TimedSteps {
  public:
   explicit TimedSteps(const TrainOptions& train)
       : options_(longer(train)),
-        inputs_(open_inputs(options_, cluster::Alone(), language_model::training_on_cpu(),
+        inputs_(open_inputs(options_, alone_, language_model::training_on_cpu(),
                             data_parallel(options_, probe_))),
         trainer_(inputs_.config, options_.training, inputs_.values, language_model::training_on_cpu(),
                  data_parallel(options_, probe_)) {}
@@ -175,6 +175,7 @@ class TimedSteps {
   }
 
   TrainOptions options_;
+  cluster::Alone alone_;
   cluster::StepProbe probe_;
   TrainInputs inputs_;
   language_model::Trainer trainer_;
