@@ -48,7 +48,7 @@ std::string refusal(const WeightFile& file);
 std::optional<WeightFile> weight_file(const io::ComponentSource& file);
 
 /// Where a file or folder has a VAE or a text encoder, beside a UNet or by itself; nothing for a UNet. Two
-/// text encoders may be in one place: text_encoders decides.
+/// text encoders may be in one place: lone_text_encoders decides.
 std::optional<FoundComponent> lone_component(const io::ComponentSource& file, std::string_view component);
 
 /// The text encoders in such a file. Where two kinds share names, the width decides: OpenCLIP's H for 2.x,
