@@ -200,7 +200,7 @@ TEST_CASE("component: weights of one variant are taken, of several none") {
   expect(
       refusal(folder.path(), [&] { io::ComponentSource{folder.path()}; }),
       "holds diffusion_pytorch_model.fp16-00001-of-00001.safetensors, one of several shards, and not their "
-      "index, diffusion_pytorch_model.safetensors.index.fp16.json: get it");
+      "index, diffusion_pytorch_model.safetensors.index.fp16.json: put it into this folder");
   write_text(folder.path() / "diffusion_pytorch_model.safetensors.index.fp16.json",
              R"({"weight_map":{"a":"diffusion_pytorch_model.fp16-00001-of-00001.safetensors"}})");
   CHECK(value() == 1);
@@ -216,7 +216,7 @@ TEST_CASE("component: weights of one variant are taken, of several none") {
   write_tensor(shards.path() / "model-00002-of-00002.safetensors", "a", 1);
   expect(refusal(shards.path(), [&] { io::find_weights(shards.path()); }),
          "holds model-00002-of-00002.safetensors, one of several shards, and not their index, "
-         "model.safetensors.index.json: get it");
+         "model.safetensors.index.json: put it into this folder");
 }
 
 TEST_CASE("component: a folder's PyTorch checkpoint is named") {
