@@ -228,9 +228,9 @@ TEST_CASE("a wrong command line is one line and exit code 2") {
       {{"generate", "--prompt", std::string(20000, 'a'), "--negative", std::string(20000, 'b'), "--output",
         "x.jpg"},
        "is longer than a JPEG picture's text can be"},
-      {{"generate", "a star"}, "Write --prompt \"a star\""},
-      {{"generate", "a", "$star"}, "Write --prompt \"a \\$star\""},
-      {{"tokenize", "a star"}, "Write --text \"a star\""},
+      {{"generate", "a star"}, "write --prompt \"a star\""},
+      {{"generate", "a", "$star"}, "write --prompt \"a \\$star\""},
+      {{"tokenize", "a star"}, "write --text \"a star\""},
       {{"generate", "--prompt", "a", "--seed", "1", "--seed", "2"}, "--seed is given twice: give it once"},
       {{"compare", "--prompt", "a", "--output", "a.png", "--output", "b.png"}, "--output is given twice"},
       {{"generate", "--prompt", "a", "--transformer-precision", "f32", "--unet-precision", "f32"},
@@ -415,8 +415,8 @@ TEST_CASE("a file that is not what it should be is one line with its name and ex
   }
   const auto unset = run({"tokenize", "--text", "a"}, "PRECAST_SHAPES=" + here + "/nothing");
   CHECK(unset.code == 1);
-  CHECK_THAT(unset.err,
-             Catch::Contains("the environment variable PRECAST_SHAPES is " + here + "/nothing, which is"));
+  CHECK_THAT(unset.err, Catch::Contains("the environment variable PRECAST_SHAPES is " + here +
+                                        "/nothing, which does not exist"));
 }
 
 TEST_CASE("inspect: full depth by accounting, from a config alone") {

@@ -10,6 +10,7 @@
 #include <op_cases/policy_lists.hpp>
 #include <op_cases/run.hpp>
 #include <support/attention.hpp>
+#include <support/skip.hpp>
 #include <support/special_values.hpp>
 
 #include <precast/ops/attention.hpp>
@@ -152,7 +153,7 @@ TEMPLATE_LIST_TEST_CASE("scores of any size leave the largest its weight", "[att
   using A = typename TestType::activation;
   using Operand = typename precisions<TestType, Attention>::operand;
   using Inside = typename precisions<TestType, Attention>::inside;
-  if constexpr (dtype_traits<Inside>::format.max() < 2e38) return;
+  if constexpr (dtype_traits<Inside>::format.max() < 2e38) return skip("scores of f16 overflow");
   const AttentionCase c{1, 1, 10, 140, 8, false, true};
   AttentionInputs<A> in(c);
   // Rows whose keys all have one large bias, which is all that is left of their scores, and rows with
