@@ -151,8 +151,8 @@ void linear_weight_gradient_into(const DY& dy, const X& x, const GradientOptions
 }
 
 /// The gradient of a linear layer's bias: the sum of the rows of dy [..., C], into `out` [C] and rounded to
-/// training<P>::parameter_product, or added to what it holds and not rounded. Bits are the same for any
-/// thread count. `out` must not overlap dy. Throws ShapeError where shapes do not fit.
+/// `parameter_product`, or added to what it holds and not rounded. Bits are the same for any thread count.
+/// `out` must not overlap dy. Throws ShapeError where shapes do not fit.
 template <PolicyType P, ScalarArray DY>
 void bias_gradient_into(const DY& dy, const GradientOptions& options, ParameterGradientOf<P> out,
                         const Context& context = current_context()) {
