@@ -21,11 +21,11 @@ const TrainingPolicy& training_policy(const std::string& name) {
         "training is not in this build: configure with -DPRECAST_PRESET=all and "
         "-DPRECAST_TRAINING=default");
   if (choice)
-    throw PathNotCompiled("the policy of training " + wanted + " is not in this build, which holds " +
+    throw PathNotCompiled("the training policy " + wanted + " is not in this build, which holds " +
                           io::joined(training_policies(), ", ", &TrainingPolicy::name) +
-                          ": configure with -DPRECAST_TRAINING=all, or a list that holds it, and all of its "
-                          "precisions");
-  throw families::RequestError("there is no training policy '" + io::printable(name, 60) + "': it takes " +
+                          ": configure with -DPRECAST_TRAINING=all, or with a list that holds it, and with "
+                          "-DPRECAST_PRECISIONS=all");
+  throw families::RequestError("there is no training policy '" + io::printable(name, 60) + "': name one of " +
                                training_names_in_words());
 }
 

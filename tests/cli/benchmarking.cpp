@@ -149,7 +149,7 @@ TEST_CASE("bench lm: shards have every case once, and merge to one table", "[ben
   CHECK_THAT(table.err, Catch::Contains("table.csv: is not JSON: give what precast bench wrote with --json"));
   const auto measuring = run({"bench", "lm", "--merge", first, second, "--shard", "1/2"});
   CHECK(measuring.code == 2);
-  CHECK_THAT(measuring.err, Catch::Contains("--shard is of measuring"));
+  CHECK_THAT(measuring.err, Catch::Contains("--shard is for measuring"));
   for (const char* option : {"--csv", "--output"}) {
     const auto over = run({"bench", "lm", "--merge", first, second, option, first});
     CHECK(over.code == 2);

@@ -362,7 +362,7 @@ TEST_CASE("what record and cost cannot do is one line", "[casting]") {
   };
   refused({"cost", "--samples", samples, "--output", output, "--types", "q8_0"}, 1, of_another("shapes"));
   refused({"cost", "--merge", (scratch.path() / "none.json").string(), "--output", output}, 1, "none.json");
-  refused({"cost", "--merge", output, "--types", "q8_0"}, 2, "--types is of measuring");
+  refused({"cost", "--merge", output, "--types", "q8_0"}, 2, "--types is for measuring");
   refused({"record", "--model", small_flux, "--prompt", "a", "--every", "0"}, 2, "--every");
   const std::string unet = std::string(PRECAST_SOURCE_DIR) + "/tests/golden/stable_diffusion/sd15";
   refused({"cost", "--model", unet, "--samples", samples, "--output", output, "--types", "q8_0"}, 1,

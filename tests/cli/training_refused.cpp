@@ -132,10 +132,11 @@ TEST_CASE("train refuses what cannot be trained on, in one line each", "[train]"
   refused({"--init-scale", "0"}, 2, "--init-scale is '0': it takes a number above 0");
   refused({"--heads-kv", "1"}, 2, "--heads-kv");
   refused({"--policy", "f33"}, 2, "there is no training policy 'f33'");
-  refused({"--policy", "naive-f16+flash"}, 2,
-          "there is no training policy 'naive-f16+flash': it takes f32, naive-f16, amp-f16, amp-bf16, bf16, "
-          "f16, fp8, or a preset, then any of +upcast-attention, +upcast-matmul, and +flash or +no-flash, "
-          "each once (naive-f16 takes none of them)");
+  refused(
+      {"--policy", "naive-f16+flash"}, 2,
+      "there is no training policy 'naive-f16+flash': name one of f32, naive-f16, amp-f16, amp-bf16, bf16, "
+      "f16, fp8, or a preset, then any of +upcast-attention, +upcast-matmul, and +flash or +no-flash, "
+      "each once (naive-f16 takes none of them)");
   refused({"--policy", "amp-f16+upcast-matmul"}, 1, "-DPRECAST_TRAINING=all");
   refused({"--compare", "f32,bf16"}, 2, "--output cannot be combined with --compare");
   const auto of_text = run({"train", "--compare", "f32,bf16", "--sample", "5"});

@@ -125,8 +125,8 @@ void linear_input_gradient_into(const DY& dy, const W& weight, GradientOf<P> out
 /// The gradient of a linear layer's weight: dy^T x for dy [..., out_features] and x [..., in_features], the
 /// sum over all rows: [out_features, in_features], or added to what `out` holds. Operands and sums have the
 /// dtypes of gradient_precisions<P, Matmul>. The gradient is rounded to training<P>::parameter_product, but
-/// not where it is added: a sum over batches that was rounded each time would stop to grow. `out` must not
-/// overlap them. Throws ShapeError where shapes do not fit.
+/// not where it is added: autocast rounds it then, too (docs/train.md). `out` must not overlap them. Throws
+/// ShapeError where shapes do not fit.
 template <PolicyType P, ScalarArray DY, ScalarArray X>
 void linear_weight_gradient_into(const DY& dy, const X& x, const GradientOptions& options,
                                  ParameterGradientOf<P> out, const Context& context = current_context()) {

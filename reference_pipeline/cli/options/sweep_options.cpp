@@ -105,7 +105,7 @@ void check_merge_alone(const CLI::App& command, std::span<const std::string_view
   for (const CLI::Option* option : command.get_options())
     if (const std::string& name = option->get_name();
         option->count() > 0 && !std::ranges::count(of_merging, name))
-      throw UsageError(name + " is of measuring, which --merge does not do: leave one of them out");
+      throw UsageError(name + " is for measuring, which --merge does not do: leave one of them out");
 }
 
 }  // namespace precast::cli

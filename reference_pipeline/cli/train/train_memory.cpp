@@ -48,12 +48,12 @@ void require_memory(const TrainOptions& options, const language_model::LanguageM
   const auto free_bytes = in_host_memory ? process::free_memory(sharing) : device.backend->free_memory();
   cluster::sum(job, 0);  // barrier: no rank allocates before all have seen what is free
   if (!free_bytes || bytes <= *free_bytes) return;
+  const bool is_share = sharing > 1 && *free_bytes < process::free_memory().value_or(0);
   throw DoesNotFit(
       "a model of " + io::with_commas(elements_of(config)) + " parameters, with " +
       io::with_commas(batch * context) + " tokens a step, takes at least " + in_bytes(bytes) + "; " +
       in_bytes(*free_bytes) + " are free" +
-      (sharing > 1 ? " for each of the " + std::to_string(sharing) + " ranks on this machine" : "") +
-      ": try " +
+      (is_share ? " for each of the " + std::to_string(sharing) + " ranks on this machine" : "") + ": try " +
       (!options.batches.empty() ? "--batches of fewer tokens a step, or a smaller model"
                                 : "a smaller --width, --layers, --batch or --context") +
       (sharing > 1 ? ", or fewer ranks on a machine" : ""));
