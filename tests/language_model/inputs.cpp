@@ -483,7 +483,7 @@ TEST_CASE("options of training out of range are refused", "[language_model]") {
   CHECK_THROWS_AS((TrainingOptions{.steps = 0}.check()), InputError);
   CHECK_THROWS_AS((TrainingOptions{.clip = 0.0}.check()), InputError);
   CHECK_THROWS_AS((TrainingOptions{.steps = 3, .warmup = 4}.check()), InputError);
-  CHECK_THROWS_WITH(training_policy("f33"), Catch::Contains("it takes f32"));
+  CHECK_THROWS_WITH(training_policy("f33"), Catch::Contains("name one of f32"));
 }
 
 TEST_CASE("the embedding of a Llama's padding token learns nothing where it is read", "[training]") {
