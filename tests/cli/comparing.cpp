@@ -112,7 +112,7 @@ TEST_CASE("compare: a part goes on from its file, and takes no other's", "[compa
   refused(compare((scratch.path() / "part.png").string(), {"--shard", "1/2"}), 2, ".json");
   refused(compare(file, {"--shard", "1/2", "--report", "page.html"}), 2, "--report needs --merge");
   refused(compare(file, {"--shard", "1/2", "--merge", file}), 2, "--shard");
-  refused(compare(file, {"--merge", file}), 2, "of measuring, which --merge does not do");
+  refused(compare(file, {"--merge", file}), 2, "for measuring, which --merge does not do");
   refused(compare((scratch.path() / "sheet.png").string(), {"--layers"}), 2, "--layers needs --shard");
 }
 
