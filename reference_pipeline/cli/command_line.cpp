@@ -168,7 +168,7 @@ class Walk {
         if (given_.contains(other)) wrong(name + " excludes " + other->get_name() + ": give one of them");
       for (const CLI::Option* other : option->get_needs())
         if (!given_.contains(other))
-          wrong(name + " requires " + other->get_name() + ": give both, or neither");
+          wrong(name + " requires " + other->get_name() + ": give it too, or leave " + name + " out");
     }
   }
 

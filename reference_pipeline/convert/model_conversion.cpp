@@ -178,7 +178,7 @@ ModelConversion::ModelConversion(const fs::path& in, const fs::path& out, const 
     add_part(whole_model ? weights.filename().string() : "", weights, out);
     if (whole_model)
       warnings_.push_back("only the " + io::shown(parts_.front().input->path().filename()) + " goes into " +
-                          io::shown(out.filename()) + ": name a folder to convert all components");
+                          io::shown(out) + ": name a folder to convert all components");
   }
   if (settings.layout &&
       std::ranges::none_of(parts_, [](const ModelPart& part) { return has_two_layouts(*part.input); }))

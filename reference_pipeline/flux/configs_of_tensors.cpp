@@ -20,7 +20,8 @@ class Comparison {
  public:
   Comparison(const ComponentWeights& weights, const std::filesystem::path& config, ConfigPlace place)
       : agreement_(weights, config,
-                   place == ConfigPlace::beside ? "get both again" : "give a file and a --model that are"),
+                   place == ConfigPlace::beside ? "get both again"
+                                                : "give a file and a --model that belong together"),
         place_(place) {}
 
   /// What the config has fewer of would be left out of pictures without a word. What a folder has fewer of

@@ -74,7 +74,7 @@ UNetConfig unet_sizes(const ComponentWeights& weights) {
 }
 
 weights::Agreement agreement_of(const ComponentWeights& weights, const std::filesystem::path& config) {
-  return {weights, config, "give a file and a folder that are"};
+  return {weights, config, "give a file and a folder that belong together"};
 }
 
 /// The number of layers to run, if no config gives it: for 2.x without the last layer of a complete

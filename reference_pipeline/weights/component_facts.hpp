@@ -32,7 +32,7 @@ Shape required_shape(const PlacedSource& weights, const std::string& name, std::
 /// Compares numbers of a file and of a config.
 class Agreement {
  public:
-  /// `cure`: what to do where they differ, "give a file and a folder that are".
+  /// `cure`: what to do where they differ, "give a file and a folder that belong together".
   Agreement(const PlacedSource& weights, const std::filesystem::path& config, std::string_view cure)
       : weights_(weights), config_(config), cure_(cure) {}
 

@@ -279,7 +279,8 @@ TEST_CASE("what a model that is a file needs beside it is one line") {
   CHECK(says(problem(file), "which no published Stable Diffusion XL has"));
   fs::create_directory(place.path() / "unet");
   fs::copy(stable_diffusion_model("sd15") / "unet/config.json", place.path() / "unet/config.json");
-  CHECK(says(problem(file), "they belong to different models; give a file and a folder that are"));
+  CHECK(
+      says(problem(file), "they belong to different models; give a file and a folder that belong together"));
   CHECK(says(problem({stable_diffusion_model("sd15"), {{"transformer", stable_diffusion_file("sd21")}}}),
              "they belong to different models"));
   write_tensors(file, {{"model.diffusion_model.input_blocks.0.0.weight",

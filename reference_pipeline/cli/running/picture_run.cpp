@@ -37,7 +37,7 @@ PictureRun run_pipeline(const families::Pipeline& pipeline, const families::Requ
   const std::size_t wanted = request.prompts.size() * static_cast<std::size_t>(request.batch);
   std::size_t written = 0;
   const auto stop_if_asked = [&] {
-    if (written == 0) return throw_if_interrupted();
+    if (written == 0 && !request.preview) return throw_if_interrupted();
     throw_if_interrupted(std::to_string(written) + " of " + std::to_string(wanted) + " pictures written");
   };
   PictureRun run{.result = pipeline.generate(
